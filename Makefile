@@ -1,0 +1,52 @@
+# Everything a person or the CI does here. `make` alone lists it.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Works from an empty environment: Go outside PATH, no HOME, somebody's GOFLAGS.
+export PATH := $(PATH):/usr/local/go/bin:/usr/sbin:/sbin
+export GOFLAGS := -mod=readonly -buildvcs=false
+ifeq ($(strip $(HOME)),)
+export GOCACHE ?= $(CURDIR)/.cache/go-build
+export GOPATH ?= $(CURDIR)/.cache/go
+export STATICCHECK_CACHE ?= $(CURDIR)/.cache/staticcheck
+endif
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+TEST_TIMEOUT := 12m
+
+.PHONY: help demo run build test lint bench engines clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: engines build ## upload a scanned PDF, read its context, withdraw it; leaves nothing behind
+	@scripts/demo.sh
+
+run: engines build ## keep a service running on 127.0.0.1:8080, data in .accession-data
+	@scripts/run.sh
+
+build: ## the static binary bin/accession
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/accession ./cmd/accession
+
+# vet has run in lint; -race needs cgo. The tests of the binary build it themselves, which the test cache does not see.
+test: ## everything: engines, lint, all tests against the real engines, race detector on
+	@scripts/engines.sh --for-tests
+	@$(MAKE) --no-print-directory lint
+	CGO_ENABLED=1 go test -race -vet=off -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v /e2e$$)
+	CGO_ENABLED=1 go test -race -vet=off -timeout $(TEST_TIMEOUT) -count=1 ./e2e
+
+lint: ## gofmt, file length, go vet, staticcheck, fences between packages
+	@scripts/lint.sh
+
+# One package after the other: two benchmarks at once measure each other.
+bench: engines ## upload throughput, complete, memory, beside a bare handler; then Go benchmarks
+	CGO_ENABLED=0 go run ./bench
+	CGO_ENABLED=0 go test -run '^$$' -bench . -benchmem -p 1 -timeout 20m ./...
+
+engines: ## install clamd and tesseract where they are missing
+	@scripts/engines.sh
+
+clean: ## remove what was built (a service's data in .accession-data stays)
+	@if [ -d .cache ]; then chmod -R u+w .cache; fi
+	rm -rf bin .cache

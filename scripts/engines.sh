@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Makes sure that the engines accession needs are here, and says which ones it found.
+# Installs what is missing with apt-get; changes nothing when all is there. With
+# --for-tests also a C compiler, which Go's race detector needs, and the linter of the contract.
+# Safe to run again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH=$PATH:/usr/local/go/bin:/usr/sbin:/sbin
+
+for_tests=no
+case "${1-}" in
+  "") ;;
+  --for-tests) for_tests=yes ;;
+  *) echo "engines: unknown option $1; the only one is --for-tests" >&2; exit 2 ;;
+esac
+
+fail() { printf 'engines: %s\n' "$*" >&2; exit 1; }
+row() { printf '  %-18s %s\n' "$1" "$2"; }
+reads_english() { tesseract --list-langs 2>/dev/null | grep -qx eng && tesseract --list-langs 2>/dev/null | grep -qx osd; }
+compiles() { command -v "${CC:-gcc}" >/dev/null && printf '#include <stdlib.h>\n' | "${CC:-gcc}" -E - >/dev/null 2>&1; }
+
+# Go comes first: without it nothing else is worth installing.
+wanted=$(awk '$1 == "go" { print $2 }' go.mod)
+command -v go >/dev/null || fail "Go is not installed; install Go $wanted or newer from https://go.dev/dl"
+found=$(go env GOVERSION) || fail "this Go cannot work here (see above); install Go $wanted or newer from https://go.dev/dl"
+oldest=$(printf '%s\n' "$wanted" "${found#go}" | sort -V | head -n 1)
+[ "$oldest" = "$wanted" ] || fail "Go is ${found#go}, but go.mod asks for $wanted or newer; see https://go.dev/dl"
+
+missing=()
+command -v clamd >/dev/null || missing+=(clamav-daemon)
+command -v freshclam >/dev/null || missing+=(clamav-freshclam)
+command -v tesseract >/dev/null || missing+=(tesseract-ocr)
+reads_english || missing+=(tesseract-ocr-eng tesseract-ocr-osd)
+[ $for_tests = no ] || compiles || missing+=(gcc libc6-dev)
+[ $for_tests = no ] || { command -v node && command -v npm; } >/dev/null || missing+=(nodejs npm)
+
+# Packages start their daemons when they are installed. accession runs a clamd of its own, so ask for none
+# of that, in the way Debian has for it, unless the machine already has a policy.
+policy=/usr/sbin/policy-rc.d
+as_root=()
+install_missing() {
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null ||
+      fail "missing: ${missing[*]}; as root run: apt-get install --no-install-recommends ${missing[*]}"
+    as_root=(sudo)
+    [ -t 0 ] || as_root=(sudo -n)
+    "${as_root[@]}" true ||
+      fail "missing: ${missing[*]}; sudo wants a password, so run: sudo apt-get install --no-install-recommends ${missing[*]}"
+  fi
+
+  echo "Installing with apt-get: ${missing[*]}"
+  for package in "${missing[@]}"; do
+    case $package in
+      clamav-daemon) row "$package" "scans documents for malware" ;;
+      clamav-freshclam) row "$package" "fetches the signatures for it" ;;
+      tesseract-ocr) row "$package" "reads pages that are pictures" ;;
+      tesseract-ocr-eng) row "$package" "English, for tesseract" ;;
+      tesseract-ocr-osd) row "$package" "tells which way up a page is" ;;
+      nodejs | npm) row "$package" "runs the linter of the contract" ;;
+      gcc | libc6-dev) row "$package" "builds the race detector of the tests" ;;
+    esac
+  done
+  if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+    "${as_root[@]}" chmod 755 $policy
+    trap '"${as_root[@]}" rm -f $policy' EXIT
+  fi
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq
+    -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
+  "${apt[@]}" update || fail "apt-get update failed; is there a network?"
+  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+    fail "apt-get could not install ${missing[*]} (see above)"
+  # The system's own clamd would hold its gigabyte of signatures for nobody; freshclam stays, it keeps them new.
+  if [ -d /run/systemd/system ] && [[ " ${missing[*]} " == *" clamav-daemon "* ]]; then
+    "${as_root[@]}" systemctl disable --quiet clamav-daemon.service clamav-daemon.socket ||
+      echo "  note: clamav-daemon could not be disabled; it starts with the next boot"
+  fi
+}
+
+if [ ${#missing[@]} -gt 0 ]; then
+  command -v apt-get >/dev/null ||
+    fail "missing: ${missing[*]} (Debian's names); this machine has no apt-get, so install them its own way"
+  install_missing
+  hash -r
+fi
+
+# What is here now, one line each; an engine that does not answer is a failure.
+clamd=$(clamd --version 2>/dev/null | head -n 1) || fail "clamd does not run"
+reader=$(tesseract --version 2>&1 | head -n 1) || fail "tesseract does not run"
+reads_english || fail "tesseract has no English; install tesseract-ocr-eng and tesseract-ocr-osd"
+row go "${found#go} (go.mod asks for $wanted)"
+row clamd "${clamd%%/*}"
+row tesseract "${reader#tesseract } with English"
+if [ $for_tests = yes ]; then
+  compiles || fail "no working C compiler; install gcc and libc6-dev"
+  row "${CC:-gcc}" "$("${CC:-gcc}" -dumpfullversion -dumpversion | head -n 1) (for the race detector)"
+  scripts/lint-openapi.sh --install || fail "the linter of the contract cannot run (see above)"
+  row redocly "$(scripts/lint-openapi.sh --version) (for the contract)"
+fi
