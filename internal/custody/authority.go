@@ -1,0 +1,104 @@
+package custody
+
+import "slices"
+
+// Operation names one operation of the contract; it is the operationId of the published document and the scope of an
+// Idempotency-Key.
+type Operation string
+
+const (
+	OpIssueCredential  Operation = "issueTenantKey"
+	OpListCredentials  Operation = "listTenantKeys"
+	OpRevokeCredential Operation = "revokeTenantKey"
+	OpRotateCredential Operation = "rotateTenantKey"
+	OpListSigningKeys  Operation = "listSigningKeys"
+	OpRotateSigningKey Operation = "rotateSigningKey"
+	OpRetireSigningKey Operation = "retireSigningKey"
+	OpIdentity         Operation = "getIdentity"
+	OpInitiateUpload   Operation = "initiatePartnerUpload"
+	OpPutPart          Operation = "putPartnerUploadPart"
+	OpCompleteUpload   Operation = "completePartnerUpload"
+	OpUploadStatus     Operation = "getPartnerUploadStatus"
+	OpWithdrawUpload   Operation = "withdrawPartnerUpload"
+	OpQuota            Operation = "getQuota"
+	OpAIContext        Operation = "getAIContext"
+	OpRequestRecords   Operation = "listRequestRecords"
+	OpCustomerUpload   Operation = "createCustomerUpload"
+	OpCorrection       Operation = "createCorrection"
+	OpExternalReview   Operation = "attachExternalReview"
+)
+
+// access is one row of the table "Authentication per operation" of the contract decisions.
+type access struct {
+	role    Role // empty: any role
+	scope   Scope
+	admin   bool // the admin token may do it too
+	refusal Code // for a wrong organization or role
+}
+
+var accessTable = map[Operation]access{
+	OpInitiateUpload: {RoleSolutionCompanyUpload, ScopeCustomerUpload, false, CodeCredentialNotBound},
+	OpPutPart:        {RoleSolutionCompanyUpload, ScopeCustomerUpload, false, CodeCredentialNotBound},
+	OpCompleteUpload: {RoleSolutionCompanyUpload, ScopeCustomerUpload, false, CodeCredentialNotBound},
+	OpUploadStatus:   {"", ScopeMetadataRead, false, CodeUploadNotFound},
+	OpWithdrawUpload: {RoleSolutionCompanyUpload, ScopeCustomerUpload, true, CodeAccessDenied},
+	OpQuota:          {"", ScopeMetadataRead, false, CodeAccessDenied},
+	OpAIContext:      {RoleAIReader, ScopeAIContext, false, CodeAccessDenied},
+	OpRequestRecords: {RoleAIReader, ScopeAIContext, false, CodeAccessDenied},
+	OpCustomerUpload: {"", ScopeCustomerUpload, false, CodeAccessDenied},
+	OpCorrection:     {"", ScopeCorrection, false, CodeAccessDenied},
+	OpExternalReview: {"", ScopeExternalReference, false, CodeAccessDenied},
+}
+
+var adminOperations = []Operation{
+	OpIssueCredential, OpListCredentials, OpRevokeCredential, OpRotateCredential, OpListSigningKeys, OpRotateSigningKey, OpRetireSigningKey,
+}
+
+// AdminOnly tells whether op takes the admin token and nothing else.
+func AdminOnly(op Operation) bool { return slices.Contains(adminOperations, op) }
+
+// ScopeOf is the scope that op asks of a tenant credential; empty where a scope does not decide.
+func ScopeOf(op Operation) Scope { return accessTable[op].scope }
+
+// Authorize says whether c may do op for the organization; every operation asks it first, before it looks anything up,
+// so that a refusal tells nothing about what exists. Errors: 401, 403 or 404 by the table above.
+func Authorize(op Operation, c Caller, orgID string) error {
+	if c.CredentialID == "" {
+		return Errorf(CodeAuthenticationRequired, "this operation needs a credential in the x-api-key header or as a Bearer token")
+	}
+	if AdminOnly(op) {
+		if !c.Admin {
+			return Errorf(CodeCredentialInvalid, "this operation needs the admin token as Authorization: Bearer")
+		}
+		return nil
+	}
+	if op == OpIdentity {
+		if c.TokenID == "" {
+			return Errorf(CodeCredentialInvalid, "this operation needs an OAuth access token as Authorization: Bearer")
+		}
+		return nil
+	}
+	a, ok := accessTable[op]
+	switch {
+	case !ok:
+		return Errorf(CodeAccessDenied, "this operation is not open to credentials")
+	case c.Admin && a.admin:
+		return nil
+	case c.Admin, c.OrgID != orgID, a.role != "" && c.Role != a.role:
+		return refusals[a.refusal]
+	case !c.Has(a.scope):
+		return Errorf(CodeInsufficientScope, "the credential lacks the scope %s", a.scope).With("required_scope", a.scope)
+	}
+	return nil
+}
+
+var refusals = map[Code]*Error{
+	CodeCredentialNotBound: Errorf(CodeCredentialNotBound, "this operation needs a solution_company_upload credential that is bound to exactly this organization"),
+	CodeUploadNotFound:     UploadNotFound(),
+	CodeAccessDenied:       Errorf(CodeAccessDenied, "the credential may not do this for this organization"),
+}
+
+// UploadNotFound is the one answer for an upload that does not exist and for one that belongs to somebody else.
+func UploadNotFound() *Error {
+	return Errorf(CodeUploadNotFound, "there is no such upload for this credential")
+}

@@ -1,0 +1,42 @@
+package custody
+
+import "time"
+
+// Change asks the store to move an upload along the lifecycle: the status is compared and swapped, and the event and the
+// audit line are written in the same transaction.
+type Change struct {
+	Trigger   Trigger
+	Stage     GateName  // with TriggerGateChanged, and where a gate ended the processing
+	GateState GateState // the gate's new state
+	Failure   *Failure  // with TriggerContentRejected and TriggerGateExhausted
+	Cause     Cause
+}
+
+// Claim is one upload that a worker holds: nobody else works on it while the lease is kept alive.
+type Claim struct {
+	Upload  Upload
+	Lease   string // names this hold
+	Attempt int    // of the current gate or deletion, from 1
+	Cause   Cause  // of the change that made the work: request and trace ids go on
+}
+
+// Lane is the statuses that one pool of workers takes up, so that long gates never hold up deletions.
+type Lane []Status
+
+var (
+	LaneGates     = Lane{StatusProcessing}
+	LaneDeletions = Lane{StatusInitiated, StatusReceiving, StatusWithdrawing} // lapsed reservations, and withdrawals
+)
+
+// LeaseLifetime is how long a hold lasts without a heartbeat; a crashed worker's upload is taken over after it.
+const LeaseLifetime = 3 * time.Second
+
+// Withdrawing is an accepted withdrawal that is not yet confirmed everywhere.
+type Withdrawing struct {
+	UploadID     string
+	OrgID        string
+	CredentialID string
+	Reason       string
+	RequestedAt  time.Time
+	Attempts     int // deletions that were tried and not confirmed everywhere
+}
