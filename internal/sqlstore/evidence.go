@@ -1,0 +1,145 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/accession/accession/internal/custody"
+)
+
+// AppendRecord links r to its organization's chain and writes it; r gets its hashes. Its position is the count so far.
+func (tx *Tx) AppendRecord(ctx context.Context, r *custody.Record) error {
+	position, previous, err := tx.head(ctx, r.OrgID, "record")
+	if err != nil {
+		return err
+	}
+	r.ServedAt = moment(millis(r.ServedAt)) // the hash is over what is kept
+	r.Link(previous)
+	if _, err := tx.q.Exec(ctx, `INSERT INTO request_records (org_id, position, record_id, request_id, trace_id, upload_id, credential_id, surface, outcome, context_sha256, bytes, served_at, previous_hash, record_hash)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		r.OrgID, position, r.ID, r.RequestID, r.TraceID, r.UploadID, r.CredentialID, r.Surface, r.Outcome, r.ContextSHA256, r.Bytes, millis(r.ServedAt), r.PreviousHash, r.Hash); err != nil {
+		return err
+	}
+	return tx.setHead(ctx, r.OrgID, "record", position, r.Hash)
+}
+
+// AppendAudit links l to its organization's chain and writes it.
+func (tx *Tx) AppendAudit(ctx context.Context, l custody.AuditLine) error {
+	position, previous, err := tx.head(ctx, l.OrgID, "audit")
+	if err != nil {
+		return err
+	}
+	l.ID, l.At = custody.NewID("aud"), moment(millis(l.At)) // the hash is over what is kept
+	l.Link(previous)
+	if _, err := tx.q.Exec(ctx, `INSERT INTO audit_lines (org_id, position, audit_id, at, action, credential_id, upload_id, status, detail, request_id, trace_id, previous_hash, line_hash)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		l.OrgID, position, l.ID, millis(l.At), l.Action, l.CredentialID, l.UploadID, l.Status, l.Detail, l.RequestID, l.TraceID, l.PreviousHash, l.Hash); err != nil {
+		return err
+	}
+	return tx.setHead(ctx, l.OrgID, "audit", position, l.Hash)
+}
+
+// head gives the next position of a chain ("record" or "audit") and the hash to link to.
+func (tx *Tx) head(ctx context.Context, orgID, chain string) (position int64, hash string, err error) {
+	err = tx.q.Row(ctx, `SELECT `+chain+`_position, `+chain+`_hash FROM organizations WHERE org_id = $1`+tx.d.ForUpdate, []any{orgID}, &position, &hash)
+	return position + 1, hash, err
+}
+
+func (tx *Tx) setHead(ctx context.Context, orgID, chain string, position int64, hash string) error {
+	return one(tx.q.Exec(ctx, `UPDATE organizations SET `+chain+`_position = $1, `+chain+`_hash = $2 WHERE org_id = $3`, position, hash, orgID))
+}
+
+// Records reads request records, newest first, and the position to continue before (0: no more).
+func (s queries) Records(ctx context.Context, q custody.RecordQuery) (records []custody.Record, next int64, err error) {
+	where, args := []string{"org_id = $1"}, []any{q.OrgID}
+	and := func(condition string, arg any) {
+		args = append(args, arg)
+		where = append(where, condition+" $"+strconv.Itoa(len(args)))
+	}
+	if q.UploadID != "" {
+		and("upload_id =", q.UploadID)
+	}
+	if q.RequestID != "" {
+		and("request_id =", q.RequestID)
+	}
+	if q.Before > 0 {
+		and("position <", q.Before)
+	}
+	args = append(args, q.Limit+1) // one more tells whether there are more
+	var last int64
+	err = s.q.Each(ctx, `SELECT position, record_id, request_id, trace_id, org_id, upload_id, credential_id, surface, outcome, context_sha256, bytes, served_at, previous_hash, record_hash
+		FROM request_records WHERE `+strings.Join(where, " AND ")+` ORDER BY position DESC LIMIT $`+strconv.Itoa(len(args)), args,
+		func(scan func(...any) error) error {
+			if len(records) == q.Limit {
+				next = last
+				return nil
+			}
+			var r custody.Record
+			var served int64
+			err := scan(&last, &r.ID, &r.RequestID, &r.TraceID, &r.OrgID, &r.UploadID, &r.CredentialID, &r.Surface, &r.Outcome, &r.ContextSHA256, &r.Bytes, &served, &r.PreviousHash, &r.Hash)
+			r.ServedAt = moment(served)
+			records = append(records, r)
+			return err
+		})
+	return records, next, err
+}
+
+// BeginWithdrawal notes who asked and why.
+func (tx *Tx) BeginWithdrawal(ctx context.Context, w custody.Withdrawing) error {
+	_, err := tx.q.Exec(ctx, `INSERT INTO withdrawals (upload_id, org_id, credential_id, reason, requested_at) VALUES ($1, $2, $3, $4, $5)`,
+		w.UploadID, w.OrgID, w.CredentialID, w.Reason, millis(w.RequestedAt))
+	return err
+}
+
+// Withdrawing reads an accepted withdrawal; ErrNotFound where there is none.
+func (s queries) Withdrawing(ctx context.Context, uploadID string) (w custody.Withdrawing, err error) {
+	var requested int64
+	err = s.q.Row(ctx, `SELECT upload_id, org_id, credential_id, reason, requested_at, attempts FROM withdrawals WHERE upload_id = $1`,
+		[]any{uploadID}, &w.UploadID, &w.OrgID, &w.CredentialID, &w.Reason, &requested, &w.Attempts)
+	w.RequestedAt = moment(requested)
+	return w, err
+}
+
+// CountWithdrawalAttempt notes that a deletion was not confirmed everywhere.
+func (tx *Tx) CountWithdrawalAttempt(ctx context.Context, uploadID string) error {
+	return one(tx.q.Exec(ctx, `UPDATE withdrawals SET attempts = attempts + 1 WHERE upload_id = $1`, uploadID))
+}
+
+// InsertReceipt writes the proof of deletion and forgets what is no longer needed to audit it: the ledger, derived objects,
+// names, notes, and who consented.
+func (tx *Tx) InsertReceipt(ctx context.Context, r custody.Receipt, consent custody.Consent) error {
+	deletions, err := json.Marshal(r.Deletions)
+	if err != nil {
+		return err
+	}
+	consent.ConsentingUserID, consent.ConsentingEmail = "", ""
+	kept, err := json.Marshal(consent)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.q.Exec(ctx, `INSERT INTO receipts (withdrawal_receipt_id, upload_id, org_id, credential_id, reason, requested_at, withdrawn_at, quota_bytes, sha256, deletions)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		r.ID, r.UploadID, r.OrgID, r.CredentialID, r.Reason, millis(r.RequestedAt), millis(r.WithdrawnAt), r.QuotaBytes, r.SHA256, string(deletions)); err != nil {
+		return err
+	}
+	if err := tx.DropLedger(ctx, r.UploadID); err != nil {
+		return err
+	}
+	_, err = tx.q.Exec(ctx, `UPDATE uploads SET consent = $1, filename = '', notes = '', material_type = '', digest_state = $2 WHERE upload_id = $3`,
+		string(kept), []byte{}, r.UploadID)
+	return err
+}
+
+// Receipt reads an upload's receipt; ErrNotFound before deletion was confirmed everywhere.
+func (s queries) Receipt(ctx context.Context, uploadID string) (r custody.Receipt, err error) {
+	var requested, withdrawn int64
+	var deletions string
+	if err := s.q.Row(ctx, `SELECT withdrawal_receipt_id, upload_id, org_id, credential_id, reason, requested_at, withdrawn_at, quota_bytes, sha256, deletions FROM receipts WHERE upload_id = $1`,
+		[]any{uploadID}, &r.ID, &r.UploadID, &r.OrgID, &r.CredentialID, &r.Reason, &requested, &withdrawn, &r.QuotaBytes, &r.SHA256, &deletions); err != nil {
+		return r, err
+	}
+	r.RequestedAt, r.WithdrawnAt = moment(requested), moment(withdrawn)
+	return r, json.Unmarshal([]byte(deletions), &r.Deletions)
+}
