@@ -1,0 +1,299 @@
+// Package vault keeps the bytes of uploads: every object sealed under its upload's own data key from the first byte, in two
+// storage roots, and gone from both when it is told so. It joins the blob stores and the key store; what is stored under
+// which name stands here alone.
+//
+//	staging     uploads/{upload_id}/parts/{part_number}-{attempt}    the part ledger's objects
+//	            uploads/{upload_id}/derived/{name}-{attempt}         extracted text, summary, context
+//	quarantine  uploads/{upload_id}/parts/{part_number}-{attempt}    the copy, ciphertext of the same key
+package vault
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/accession/accession/internal/blobstore"
+	"github.com/accession/accession/internal/custody"
+)
+
+// Keys holds one data key per upload.
+type Keys interface {
+	CreateDataKey(ctx context.Context, uploadID string) ([]byte, error)
+	DataKey(ctx context.Context, uploadID string) ([]byte, error) // custody.ErrDestroyed once it is gone
+	DestroyDataKey(ctx context.Context, uploadID string) error
+	DataKeysBefore(ctx context.Context, then time.Time) (uploadIDs []string, err error)
+}
+
+// Vault is the bytes of one installation.
+type Vault struct {
+	keys       Keys
+	staging    blobstore.Store
+	quarantine blobstore.Store
+}
+
+// New joins the key store and the two storage roots.
+func New(keys Keys, staging, quarantine blobstore.Store) *Vault {
+	return &Vault{keys, staging, quarantine}
+}
+
+// Admit makes the data key of a new upload, durable on return: nothing of the upload is ever stored without it.
+func (v *Vault) Admit(ctx context.Context, uploadID string) error {
+	_, err := v.keys.CreateDataKey(ctx, uploadID)
+	return err
+}
+
+// Dismiss destroys the data key of an upload that was never reserved.
+func (v *Vault) Dismiss(ctx context.Context, uploadID string) error {
+	return v.keys.DestroyDataKey(ctx, uploadID)
+}
+
+// SealPart stores exactly length bytes of body as part number, hashing into digests on the way. On return the object is
+// durable; the caller's ledger row publishes it. Errors: custody.ErrDestroyed, storage_full, part_length_invalid.
+func (v *Vault) SealPart(ctx context.Context, uploadID string, number int, body io.Reader, length int64, digests ...hash.Hash) (objectKey string, err error) {
+	dataKey, err := v.keys.DataKey(ctx, uploadID)
+	if err != nil {
+		return "", err
+	}
+	objectKey = fmt.Sprintf("%sparts/%06d-%s", prefix(uploadID), number, attempt())
+	return objectKey, visible(blobstore.Seal(ctx, v.staging, objectKey, dataKey, partAAD(uploadID, number), body, length, digests...))
+}
+
+// visible turns what a client can act on into what a client may see.
+func visible(err error) error {
+	switch {
+	case errors.Is(err, blobstore.ErrNoSpace):
+		full := custody.Errorf(custody.CodeStorageFull, "the storage is full; nothing was kept of this request")
+		full.RetryAfter = time.Minute
+		return full.Because(err)
+	case errors.Is(err, blobstore.ErrShortBody), errors.Is(err, blobstore.ErrLongBody):
+		return custody.Errorf(custody.CodePartLengthInvalid, "the body does not have the announced length").Because(err)
+	}
+	return err
+}
+
+// DiscardPart deletes a part that no ledger row will publish.
+func (v *Vault) DiscardPart(ctx context.Context, objectKey string) error {
+	return v.staging.Delete(ctx, objectKey)
+}
+
+// Open gives the whole file from its part ledger.
+func (v *Vault) Open(ctx context.Context, uploadID string, parts []custody.Part) (custody.Content, error) {
+	return v.open(ctx, v.staging, uploadID, parts)
+}
+
+func (v *Vault) open(ctx context.Context, store blobstore.Store, uploadID string, parts []custody.Part) (custody.Content, error) {
+	dataKey, err := v.keys.DataKey(ctx, uploadID)
+	if err != nil {
+		return nil, err
+	}
+	sealed := make([]blobstore.Part, len(parts))
+	for i, p := range parts {
+		sealed[i] = blobstore.Part{Key: p.ObjectKey, AAD: partAAD(uploadID, p.Number), Size: p.SizeBytes}
+	}
+	file, err := blobstore.Concat(ctx, store, dataKey, sealed...)
+	if err != nil {
+		return nil, err
+	}
+	return content{file}, nil
+}
+
+// content says in the words of custody that stored bytes are not what was sealed.
+type content struct{ *blobstore.SealedFile }
+
+func (c content) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.SealedFile.ReadAt(p, off)
+	if errors.Is(err, blobstore.ErrCorrupt) {
+		err = errors.Join(custody.ErrCorrupt, err)
+	}
+	return n, err
+}
+
+// Quarantine copies the ciphertext of every part into quarantine storage, durable on return, and opens the copy: only what
+// reads back from it is confirmed. Parts that an interrupted try already copied are kept if they are whole.
+func (v *Vault) Quarantine(ctx context.Context, uploadID string, parts []custody.Part) (custody.Content, error) {
+	there := map[string]int64{}
+	for info, err := range v.quarantine.List(ctx, prefix(uploadID)) {
+		if err != nil {
+			return nil, err
+		}
+		there[info.Key] = info.Size
+	}
+	for _, p := range parts {
+		if size, ok := there[p.ObjectKey]; ok {
+			if size == blobstore.SealedSize(p.SizeBytes) && v.readable(ctx, uploadID, p) {
+				continue
+			}
+			if err := v.quarantine.Delete(ctx, p.ObjectKey); err != nil {
+				return nil, err
+			}
+		}
+		if err := v.copy(ctx, p.ObjectKey); err != nil {
+			return nil, fmt.Errorf("copy part %d: %w", p.Number, err)
+		}
+	}
+	return v.open(ctx, v.quarantine, uploadID, parts)
+}
+
+// readable tells whether a copied part authenticates from end to end; one that a crash cut short does not.
+func (v *Vault) readable(ctx context.Context, uploadID string, p custody.Part) bool {
+	content, err := v.open(ctx, v.quarantine, uploadID, []custody.Part{p})
+	if err != nil {
+		return false
+	}
+	_, err = io.CopyBuffer(io.Discard, onlyReader{io.NewSectionReader(content, 0, content.Size())}, make([]byte, blobstore.BlockSize))
+	return errors.Join(err, content.Close()) == nil
+}
+
+func (v *Vault) copy(ctx context.Context, objectKey string) (err error) {
+	from, err := v.staging.Open(ctx, objectKey)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := v.quarantine.Create(ctx, objectKey, from.Size())
+	if err != nil {
+		return err
+	}
+	block := make([]byte, blobstore.BlockSize)
+	for at := int64(0); at < from.Size(); {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(err, to.Abort())
+		}
+		n, err := from.ReadAt(block[:min(int64(len(block)), from.Size()-at)], at)
+		if err != nil && !(errors.Is(err, io.EOF) && at+int64(n) == from.Size()) {
+			return errors.Join(err, to.Abort())
+		}
+		if err := to.WriteBlock(block[:n]); err != nil {
+			return errors.Join(err, to.Abort())
+		}
+		at += int64(n)
+	}
+	if err := to.Commit(); err != nil {
+		return errors.Join(err, to.Abort())
+	}
+	return nil
+}
+
+// SealArtifact stores derived text, durable on return; the caller's row publishes it.
+func (v *Vault) SealArtifact(ctx context.Context, uploadID, name string, text []byte) (custody.Artifact, error) {
+	dataKey, err := v.keys.DataKey(ctx, uploadID)
+	if err != nil {
+		return custody.Artifact{}, err
+	}
+	sum := sha256.Sum256(text)
+	a := custody.Artifact{
+		UploadID: uploadID, Name: name, SizeBytes: int64(len(text)), SHA256: hex.EncodeToString(sum[:]),
+		ObjectKey: prefix(uploadID) + "derived/" + name + "-" + attempt(),
+	}
+	return a, blobstore.Seal(ctx, v.staging, a.ObjectKey, dataKey, artifactAAD(uploadID, name), bytes.NewReader(text), a.SizeBytes)
+}
+
+// OpenArtifact reads derived text back.
+func (v *Vault) OpenArtifact(ctx context.Context, a custody.Artifact) ([]byte, error) {
+	dataKey, err := v.keys.DataKey(ctx, a.UploadID)
+	if err != nil {
+		return nil, err
+	}
+	r, err := blobstore.OpenSealed(ctx, v.staging, a.ObjectKey, dataKey, artifactAAD(a.UploadID, a.Name))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	text := make([]byte, r.Size())
+	if _, err := io.ReadFull(io.NewSectionReader(r, 0, r.Size()), text); err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+// Destroy deletes everything of an upload from every storage backend, reads each back, and destroys the data key. It goes on
+// past a backend that does not confirm and returns what was confirmed with the joined errors.
+func (v *Vault) Destroy(ctx context.Context, uploadID string) (deletions []custody.Deletion, err error) {
+	for _, store := range []blobstore.Store{v.staging, v.quarantine} {
+		n, purgeErr := blobstore.Purge(ctx, store, prefix(uploadID))
+		if purgeErr != nil {
+			err = errors.Join(err, purgeErr)
+			continue
+		}
+		deletions = append(deletions, custody.Deletion{
+			Backend: store.Name(), Objects: n, Confirmation: "listing read back empty", ConfirmedAt: custody.Now(),
+		})
+	}
+	if keyErr := v.keys.DestroyDataKey(ctx, uploadID); keyErr != nil {
+		return deletions, errors.Join(err, fmt.Errorf("key_store: %w", keyErr))
+	}
+	return append(deletions, custody.Deletion{
+		Backend: "key_store", Objects: 1, Confirmation: "data key destroyed and read back absent", ConfirmedAt: custody.Now(),
+	}), err
+}
+
+// Uploads lists the ids of the uploads that have objects in any backend.
+func (v *Vault) Uploads(ctx context.Context) (map[string]bool, error) {
+	ids := map[string]bool{}
+	for _, store := range []blobstore.Store{v.staging, v.quarantine} {
+		for info, err := range store.List(ctx, "uploads/") {
+			if err != nil {
+				return nil, err
+			}
+			if segments := strings.SplitN(info.Key, "/", 3); len(segments) == 3 {
+				ids[segments[1]] = true
+			}
+		}
+	}
+	return ids, nil
+}
+
+// KeysBefore lists the uploads whose data keys were made before then.
+func (v *Vault) KeysBefore(ctx context.Context, then time.Time) ([]string, error) {
+	return v.keys.DataKeysBefore(ctx, then)
+}
+
+// Strays lists the staging objects of an upload that named does not hold and that are older than before.
+func (v *Vault) Strays(ctx context.Context, uploadID string, named map[string]bool, before time.Time) (keys []string, err error) {
+	for info, err := range v.staging.List(ctx, prefix(uploadID)) {
+		if err != nil {
+			return keys, err
+		}
+		if !named[info.Key] && info.ModTime.Before(before) {
+			keys = append(keys, info.Key)
+		}
+	}
+	return keys, nil
+}
+
+// Ready answers whether both storage roots do.
+func (v *Vault) Ready(ctx context.Context) error {
+	for _, store := range []blobstore.Store{v.staging, v.quarantine} {
+		for _, err := range store.List(ctx, "ready/") { // nothing is ever there: the listing itself is the answer
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// onlyReader hides WriteTo, so that a copy honours its buffer.
+type onlyReader struct{ io.Reader }
+
+func prefix(uploadID string) string { return "uploads/" + uploadID + "/" }
+
+// attempt makes every write a name of its own: objects are immutable, a repeated write is another object.
+func attempt() string { return strings.ToLower(rand.Text()[:16]) }
+
+func partAAD(uploadID string, number int) []byte {
+	return []byte("accession part\x00" + uploadID + "\x00" + strconv.Itoa(number))
+}
+
+func artifactAAD(uploadID, name string) []byte {
+	return []byte("accession derived\x00" + uploadID + "\x00" + name)
+}
