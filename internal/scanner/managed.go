@@ -1,0 +1,314 @@
+package scanner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	defaultCheckEvery = time.Minute
+	readyPoll         = 50 * time.Millisecond
+	firstRestart      = 250 * time.Millisecond
+	lastRestart       = 15 * time.Second
+	steady            = time.Minute // after so long the next death counts as the first
+)
+
+// ManagedConfig says how to run a clamd.
+type ManagedConfig struct {
+	// Dir is a folder for this clamd alone: configuration, socket, and scratch files that hold content in clear while it is
+	// scanned. It is made when missing, set to 0700, and given to the account clamav when this process is root.
+	Dir        string
+	Database   string        // folder of signatures; DefaultDatabase when empty
+	Binary     string        // name or path of clamd; "clamd" when empty
+	MaxThreads int           // scans at once; twice the processors when 0
+	CheckEvery time.Duration // how often health and signatures are looked at, at least 1 s; 1 minute when 0
+	Log        *slog.Logger  // required
+}
+
+// Managed is a clamd that runs as a child of this process, as the account clamav when this process is root. It is
+// started again, after growing delays up to 15 s, when it dies, and when clamd or its signatures are installed
+// later. It is safe for concurrent use.
+type Managed struct {
+	config ManagedConfig
+	folder *os.File
+	clamd  *Clamd
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu       sync.Mutex
+	ready    bool
+	reason   string // why it is not ready
+	engine   Engine // while ready
+	database Database
+	pid      int           // 0 while no child runs
+	changed  chan struct{} // closed and replaced when any of the above changes
+}
+
+// StartManaged starts to manage a clamd and returns at once: loading a full database takes some 20 s. Until then, and
+// whenever clamd is down, Scan answers ErrUnavailable with the reason. That clamd or its signatures are missing is such a
+// reason, not an error here; the error is about Dir or a missing Log. The caller must Close it.
+func StartManaged(ctx context.Context, config ManagedConfig) (*Managed, error) {
+	if config.Dir == "" || config.Log == nil {
+		return nil, errors.New("managed clamd: give it a folder and a logger")
+	}
+	config.Database = cmp.Or(config.Database, DefaultDatabase)
+	config.MaxThreads = cmp.Or(config.MaxThreads, 2*runtime.NumCPU())
+	config.CheckEvery = max(time.Second, cmp.Or(config.CheckEvery, defaultCheckEvery))
+	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make folder of clamd: %w", err)
+	}
+	if err := os.Chmod(config.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make folder of clamd private: %w", err)
+	}
+	if err := clearFolder(config.Dir); err != nil {
+		return nil, err
+	}
+	folder, err := os.Open(config.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open folder of clamd: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	m := &Managed{
+		config: config, folder: folder, cancel: cancel, done: make(chan struct{}),
+		clamd: &Clamd{network: "unix", zone: time.UTC,
+			address: fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socketName)},
+		reason: "clamd is starting", changed: make(chan struct{}),
+	}
+	go m.supervise(ctx)
+	return m, nil
+}
+
+// Close stops clamd: SIGTERM, and SIGKILL after 3 s. It removes the scratch files and returns when the process is gone.
+// Ending the context of StartManaged stops clamd in the same way.
+func (m *Managed) Close() error {
+	m.cancel()
+	<-m.done
+	return m.folder.Close()
+}
+
+// Scan is Clamd.Scan on the managed clamd. While clamd is not ready the error wraps ErrUnavailable and says why.
+func (m *Managed) Scan(ctx context.Context, content io.ReaderAt, size int64) (Report, error) {
+	if _, err := m.Engine(); err != nil {
+		return Report{}, err
+	}
+	report, err := m.clamd.Scan(ctx, content, size)
+	if err != nil {
+		return Report{}, err
+	}
+	report.Engine = m.describe(report.Engine)
+	return report, nil
+}
+
+// Health is Clamd.Health on the managed clamd.
+func (m *Managed) Health(ctx context.Context) (Engine, error) {
+	if _, err := m.Engine(); err != nil {
+		return Engine{}, err
+	}
+	engine, err := m.clamd.Health(ctx)
+	if err != nil {
+		return Engine{}, err
+	}
+	return m.describe(engine), nil
+}
+
+// Engine returns the engine as it was at the last check, or ErrUnavailable with the reason. It does not ask clamd.
+func (m *Managed) Engine() (Engine, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.ready {
+		return Engine{}, unavailable("%s", m.reason)
+	}
+	return m.engine, nil
+}
+
+// WaitReady returns when clamd is ready, or when ctx ends or m is closed: then the error wraps ErrUnavailable and says
+// what clamd was waiting for.
+func (m *Managed) WaitReady(ctx context.Context) error {
+	return m.await(ctx, func() bool { return m.ready })
+}
+
+// await returns when condition holds; it is called with the lock held.
+func (m *Managed) await(ctx context.Context, condition func() bool) error {
+	for {
+		m.mu.Lock()
+		ok, reason, changed := condition(), m.reason, m.changed
+		m.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return unavailable("%s: %w", reason, context.Cause(ctx))
+		case <-m.done:
+			return unavailable("clamd is stopped")
+		}
+	}
+}
+
+func (m *Managed) set(change func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change()
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// down notes why clamd cannot scan now, and logs it once.
+func (m *Managed) down(reason string) {
+	news := false
+	m.set(func() {
+		news = m.ready || m.reason != reason
+		m.ready, m.reason, m.engine = false, reason, Engine{}
+	})
+	if news {
+		m.config.Log.Warn("malware scanner is not ready", "reason", reason)
+	}
+}
+
+// describe adds what the folder of signatures tells and clamd does not: the date of test signatures, and main.
+func (m *Managed) describe(engine Engine) Engine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	engine.FullDatabase = engine.FullDatabase && m.database.Full
+	if engine.SignatureDate.IsZero() {
+		engine.SignatureDate = m.database.Date
+	}
+	return engine
+}
+
+// supervise runs one clamd after the other until ctx ends.
+func (m *Managed) supervise(ctx context.Context) {
+	defer close(m.done)
+	// The kernel kills the child when the thread that started it ends: keep this one, or a clamd dies for no reason.
+	runtime.LockOSThread()
+	delay := firstRestart
+	for ctx.Err() == nil {
+		started := time.Now()
+		reason := m.run(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		m.down(reason)
+		if time.Since(started) > steady {
+			delay = firstRestart
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(delay):
+		}
+		delay = min(2*delay, lastRestart)
+	}
+	m.down("clamd is stopped")
+	if err := clearFolder(m.config.Dir); err != nil {
+		m.config.Log.Error("clear folder of clamd", "error", err)
+	}
+}
+
+// run runs one clamd until it ends or ctx does, and returns the reason why it is down.
+func (m *Managed) run(ctx context.Context) string {
+	binary, err := findBinary(m.config.Binary)
+	if err != nil {
+		return adviceInstall
+	}
+	database := InspectDatabase(m.config.Database)
+	if !database.Usable {
+		return database.Advice
+	}
+	as, err := account()
+	if err != nil {
+		m.config.Log.Warn("clamd runs as root", "error", err)
+	}
+	if advice := readable(m.config.Database, as); advice != "" {
+		return advice
+	}
+	signatures, err := os.Open(m.config.Database)
+	if err != nil {
+		return adviceReadable(m.config.Database)
+	}
+	defer signatures.Close()
+	conf := managedConf(m.config.MaxThreads, m.config.CheckEvery)
+	if err := prepareFolder(m.config.Dir, as, conf); err != nil {
+		m.config.Log.Error("prepare folder of clamd", "error", err)
+		return "the folder of clamd cannot be prepared: see the log"
+	}
+
+	out := &logLines{log: m.config.Log}
+	cmd := command(ctx, binary, m.folder, signatures, as, out)
+	if err := cmd.Start(); err != nil {
+		m.config.Log.Error("start clamd", "error", err)
+		return "clamd does not start: see the log"
+	}
+	m.set(func() { m.pid = cmd.Process.Pid })
+	m.down("the signature database is loading")
+
+	alive, dead := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { m.watch(alive) })
+	err = cmd.Wait()
+	dead()
+	watch.Wait()
+	m.set(func() { m.pid = 0 })
+	if complaint := out.lastComplaint(); complaint != "" {
+		return fmt.Sprintf("clamd stopped (%s) and is started again", complaint)
+	}
+	m.config.Log.Warn("clamd stopped", "error", err)
+	return "clamd stopped and is started again"
+}
+
+// watch makes a running clamd ready when it is healthy, and looks again from time to time: clamd itself reloads
+// signatures that changed.
+func (m *Managed) watch(ctx context.Context) {
+	for {
+		database := InspectDatabase(m.config.Database)
+		engine, err := m.clamd.Health(ctx)
+		wait := m.config.CheckEvery
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			m.up(engine, database)
+		case errors.Is(err, errUnhealthy):
+			m.down(strings.TrimPrefix(err.Error(), ErrUnavailable.Error()+": "))
+		default:
+			// No answer: still loading, or busy with long scans. A scan finds out for itself.
+			if _, notReady := m.Engine(); notReady != nil {
+				wait = readyPoll
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (m *Managed) up(engine Engine, database Database) {
+	m.set(func() { m.database = database })
+	engine = m.describe(engine)
+	news := false
+	m.set(func() {
+		news = !m.ready || engine != m.engine
+		m.ready, m.reason, m.engine = true, "", engine
+	})
+	if !news {
+		return
+	}
+	level := slog.LevelInfo
+	message := "malware scanner is ready"
+	if !engine.FullDatabase {
+		level, message = slog.LevelWarn, "malware scanner has no full signature database: it protects from next to nothing"
+	}
+	m.config.Log.Log(context.Background(), level, message, "engine", engine.Name, "version", engine.Version,
+		"signatures", engine.SignatureVersion, "signatures_date", engine.SignatureDate)
+}
