@@ -1,0 +1,150 @@
+package aicontext
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/accession/accession/internal/custody"
+)
+
+// Store is the metadata that serving reads, and the records it writes.
+type Store interface {
+	Upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
+	Artifact(ctx context.Context, uploadID, name string) (custody.Artifact, error)
+	Corrections(ctx context.Context, orgID, uploadID string, limit int) ([]string, error)
+	References(ctx context.Context, uploadID string, limit int) ([]custody.Reference, error)
+	Records(ctx context.Context, q custody.RecordQuery) (records []custody.Record, next int64, err error)
+	InTx(ctx context.Context, fn func(Tx) error) error
+}
+
+// Tx is one transaction of Store.
+type Tx interface {
+	UploadForChange(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
+	AppendRecord(ctx context.Context, r *custody.Record) error
+}
+
+// Vault opens published contexts.
+type Vault interface {
+	OpenArtifact(ctx context.Context, a custody.Artifact) ([]byte, error)
+}
+
+// maxNamed bounds the corrections and references that one context names: a context stays small whatever is attached.
+const maxNamed = 20
+
+// Service serves contexts with evidence.
+type Service struct {
+	store Store
+	vault Vault
+}
+
+// NewService makes the service.
+func NewService(store Store, vault Vault) *Service { return &Service{store, vault} }
+
+// Serve gives one reader the bounded context of one upload, after the record of it is durable: no record, no serving.
+// surface is "rest" or "mcp". Errors: access_denied, upload_not_found, context_not_ready, visibility_denied,
+// service_unavailable. (Sections 2.7 and 4.7.)
+func (s *Service) Serve(ctx context.Context, c custody.Caller, orgID, uploadID, surface string) (custody.Serving, error) {
+	if err := custody.Authorize(custody.OpAIContext, c, orgID); err != nil {
+		return custody.Serving{}, err
+	}
+	u, err := s.store.Upload(ctx, orgID, uploadID)
+	if errors.Is(err, custody.ErrNotFound) {
+		return custody.Serving{}, custody.UploadNotFound()
+	}
+	if err != nil {
+		return custody.Serving{}, custody.Unavailable(err)
+	}
+	if u.Status != custody.StatusReady {
+		return custody.Serving{}, notReady(u)
+	}
+	record := custody.Record{
+		ID: custody.NewID("rec"), RequestID: c.RequestID, TraceID: c.TraceID, OrgID: u.OrgID, UploadID: u.ID,
+		CredentialID: c.CredentialID, Surface: surface, Outcome: custody.OutcomeServed, ServedAt: custody.Now(),
+	}
+	if u.Visibility == custody.VisibilityInternal {
+		record.Outcome = custody.OutcomeRefusedVisibility
+		if err := s.keep(ctx, u, &record); err != nil {
+			return custody.Serving{}, err
+		}
+		return custody.Serving{}, custody.Errorf(custody.CodeVisibilityDenied, "the upload is for internal use only; it has no AI context for readers")
+	}
+	served, sum, err := s.open(ctx, u, record.ID)
+	if err != nil {
+		return custody.Serving{}, err
+	}
+	record.ContextSHA256, record.Bytes = sum, int64(len(served))
+	if err := s.keep(ctx, u, &record); err != nil {
+		return custody.Serving{}, err
+	}
+	return custody.Serving{UploadID: u.ID, OrgID: u.OrgID, Visibility: u.Visibility, Context: served, RecordID: record.ID}, nil
+}
+
+// open reads the published context and marks it with the canary of this serving, by which its record can be found again.
+func (s *Service) open(ctx context.Context, u custody.Upload, recordID string) (served []byte, sum string, err error) {
+	a, err := s.store.Artifact(ctx, u.ID, "context")
+	if err != nil {
+		return nil, "", s.meanwhile(ctx, u, err)
+	}
+	b, err := s.vault.OpenArtifact(ctx, a)
+	if err != nil {
+		return nil, "", s.meanwhile(ctx, u, err)
+	}
+	var c Context
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, "", custody.Unavailable(err)
+	}
+	if c.Corrections, err = s.store.Corrections(ctx, u.OrgID, u.ID, maxNamed); err != nil {
+		return nil, "", custody.Unavailable(err)
+	}
+	if c.ExternalReferences, err = s.store.References(ctx, u.ID, maxNamed); err != nil {
+		return nil, "", custody.Unavailable(err)
+	}
+	for i, r := range c.ExternalReferences {
+		c.ExternalReferences[i].ReviewID, c.ExternalReferences[i].Reviewer = Sanitize(r.ReviewID), Sanitize(r.Reviewer)
+	}
+	c.Canary = "accession-canary-" + recordID
+	served, err = json.Marshal(c)
+	return served, c.ContextSHA256, err
+}
+
+// keep makes the record durable in the same transaction that makes sure the upload may still be served: a withdrawal
+// accepted before it wins.
+func (s *Service) keep(ctx context.Context, u custody.Upload, r *custody.Record) error {
+	err := s.store.InTx(ctx, func(tx Tx) error {
+		now, err := tx.UploadForChange(ctx, u.OrgID, u.ID)
+		if err != nil {
+			return err
+		}
+		if now.Status != custody.StatusReady {
+			return notReady(now)
+		}
+		return tx.AppendRecord(ctx, r)
+	})
+	var visible *custody.Error
+	if err == nil || errors.As(err, &visible) {
+		return err
+	}
+	return custody.Unavailable(err)
+}
+
+// meanwhile explains a context that could not be opened: the upload was withdrawn under the reader, or a store fails.
+func (s *Service) meanwhile(ctx context.Context, u custody.Upload, cause error) error {
+	now, err := s.store.Upload(ctx, u.OrgID, u.ID)
+	if err == nil && now.Status != custody.StatusReady {
+		return notReady(now)
+	}
+	return custody.Unavailable(errors.Join(cause, err))
+}
+
+func notReady(u custody.Upload) error {
+	return custody.Errorf(custody.CodeContextNotReady, "the upload has no AI context to serve").With("status", u.Status)
+}
+
+// Records answers request records, newest first, and the position to go on before (0: no more). (Section 4.7.)
+func (s *Service) Records(ctx context.Context, c custody.Caller, q custody.RecordQuery) ([]custody.Record, int64, error) {
+	if err := custody.Authorize(custody.OpRequestRecords, c, q.OrgID); err != nil {
+		return nil, 0, err
+	}
+	return s.store.Records(ctx, q)
+}
