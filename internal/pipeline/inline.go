@@ -1,0 +1,78 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"time"
+
+	"github.com/accession/accession/internal/custody"
+)
+
+// inlineLimit is how long one gate may keep a request waiting; a MiB of text needs well under a second.
+const inlineLimit = 30 * time.Second
+
+// Inline runs the six gates over a small text inside the request that brings it: the same gates, once, without a row that
+// could wait. The results are published by the caller's transaction, together with the upload. Errors: *custody.Refusal
+// with the gate that refused, *custody.NoAnswer where a gate has no answer within the shorter of 30 s and its deadline.
+// (Contract decisions, "Statuses, stages, gates".)
+func (r *Runner) Inline(ctx context.Context, u custody.Upload, parts []custody.Part) (results []custody.GateResult, artifacts []custody.Artifact, err error) {
+	made := map[string][]byte{}
+	for _, g := range r.gates {
+		result := custody.GateResult{Name: g.Name, State: custody.GatePassed, StartedAt: custody.Now()}
+		if g.Name == custody.GateExtraction {
+			g.run = extraction{r.vault, plainText{}}.run // the contract's payload is text already
+		}
+		p := &pass{Claim: custody.Claim{Upload: u, Attempt: 1}, parts: parts, store: r.store, detail: map[string]any{}, made: made, progress: func(map[string]any) {}}
+		if err := once(ctx, g, p); err != nil {
+			return nil, nil, err
+		}
+		result.FinishedAt, result.Detail = custody.Now(), p.detail
+		results, artifacts = append(results, result), append(artifacts, p.artifacts...)
+	}
+	return results, artifacts, nil
+}
+
+// once runs one gate for a request that waits.
+func once(ctx context.Context, g gate, p *pass) (err error) {
+	left := min(inlineLimit, g.Attempt, g.Deadline)
+	ctx, cancel := context.WithTimeoutCause(ctx, left, &custody.NoAnswer{Code: "gate_attempt_timeout", Message: fmt.Sprintf("no answer within %s", left)})
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil { // as in the pipeline: one document must not take the service down
+			err = &custody.NoAnswer{Code: "internal_error", Message: "the gate failed inside", Cause: fmt.Errorf("panic: %v", v)}
+		}
+	}()
+	if err = g.run(ctx, p); err == nil {
+		return nil
+	}
+	var refusal *custody.Refusal
+	switch {
+	case ctx.Err() != nil: // whatever the gate made of the interruption is no verdict, even if it calls it one
+		return fmt.Errorf("%w: %v", context.Cause(ctx), err)
+	case !errors.As(err, &refusal):
+		return err
+	case g.Name == custody.GateIntegrity, g.Name == custody.GateQuarantine:
+		// These compare what was stored with what came in: the fault is the storage's, not the sender's.
+		return &custody.NoAnswer{Code: refusal.Code, Message: refusal.Message, Cause: fmt.Errorf("%s gate", g.Name)}
+	}
+	refusal.Gate = g.Name
+	return refusal
+}
+
+// plainText answers the extraction gate for content that is text by contract: one page, taken literally, markup and all.
+type plainText struct{}
+
+func (plainText) Extract(_ context.Context, content io.ReaderAt, size int64, declared string, _ func(done, total int)) (Text, error) {
+	b := make([]byte, size)
+	if _, err := io.ReadFull(io.NewSectionReader(content, 0, size), b); err != nil {
+		return Text{}, err
+	}
+	mediaType, _, err := mime.ParseMediaType(declared)
+	if err != nil {
+		mediaType = "text/plain"
+	}
+	return Text{MediaType: mediaType, PageCount: 1, Pages: []Page{{Number: 1, Text: string(b), Source: "text"}}}, nil
+}

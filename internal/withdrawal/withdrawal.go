@@ -1,0 +1,195 @@
+// Package withdrawal takes documents back out: unreadable at once, deleted and read back in every backend, the key
+// destroyed, the quota freed, and only then a receipt.
+//
+//	request   status WITHDRAWING and who asked, in one transaction → running gates are interrupted
+//	worker    claims the row, once no gate holds it: every backend deletes and reads back, the data key is destroyed
+//	worker    quota, status WITHDRAWN and the receipt, in one transaction
+//	request   answers 200 with the receipt, or 502 while any backend has not confirmed; the worker goes on trying
+package withdrawal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/accession/accession/internal/custody"
+)
+
+// patience is how long a request waits for the deletion that it asked for.
+const patience = 30 * time.Second
+
+// Store is the metadata that withdrawal reads and, in transactions, changes.
+type Store interface {
+	Upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
+	Withdrawing(ctx context.Context, uploadID string) (custody.Withdrawing, error)
+	Receipt(ctx context.Context, uploadID string) (custody.Receipt, error)
+	Answered(ctx context.Context, i custody.Idempotency) (requestHash string, a custody.Answer, err error)
+	Changed() <-chan struct{}
+	Scrub(ctx context.Context) error
+	InTx(ctx context.Context, fn func(Tx) error) error
+}
+
+// Tx is one transaction of Store.
+type Tx interface {
+	UploadForChange(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
+	Transition(ctx context.Context, u *custody.Upload, c custody.Change) error
+	BeginWithdrawal(ctx context.Context, w custody.Withdrawing) error
+	CountWithdrawalAttempt(ctx context.Context, uploadID string) error
+	Hold(ctx context.Context, c custody.Claim) error
+	FreeQuota(ctx context.Context, u *custody.Upload) (freed int64, err error)
+	InsertReceipt(ctx context.Context, r custody.Receipt, consent custody.Consent) error
+	KeepAnswer(ctx context.Context, i custody.Idempotency, a custody.Answer) error
+}
+
+// Vault deletes the bytes and destroys their key.
+type Vault interface {
+	Destroy(ctx context.Context, uploadID string) ([]custody.Deletion, error)
+}
+
+// Service withdraws uploads.
+type Service struct {
+	store Store
+	vault Vault
+	log   *slog.Logger
+	// interrupt stops a gate that runs on the upload in this process; elsewhere its next heartbeat does.
+	interrupt func(uploadID string)
+}
+
+// New makes the service. interrupt tells the workers of this process to leave an upload.
+func New(store Store, vault Vault, interrupt func(uploadID string), log *slog.Logger) *Service {
+	return &Service{store, vault, log, interrupt}
+}
+
+// Withdraw deletes an upload permanently. Render gets the custody.Receipt. It is the same for every status, also for one that
+// is WITHDRAWN already. Errors: access_denied, upload_not_found, deletion_not_confirmed (the deletion goes on by itself).
+// (Sections 3 and 4.6.)
+func (s *Service) Withdraw(ctx context.Context, c custody.Caller, w custody.Withdrawal, i custody.Idempotency) (custody.Answer, error) {
+	if err := custody.Authorize(custody.OpWithdrawUpload, c, w.OrgID); err != nil {
+		return custody.Answer{}, err
+	}
+	if requestHash, a, err := s.store.Answered(ctx, i); err == nil {
+		return a, i.Match(requestHash)
+	} else if !errors.Is(err, custody.ErrNotFound) {
+		return custody.Answer{}, err
+	}
+	if err := s.accept(ctx, c, w); err != nil {
+		return custody.Answer{}, err
+	}
+	s.interrupt(w.UploadID)
+	receipt, err := s.await(ctx, w.UploadID)
+	if err != nil {
+		return custody.Answer{}, err
+	}
+	a, err := i.Render(receipt)
+	if err != nil {
+		return a, err
+	}
+	err = s.store.InTx(ctx, func(tx Tx) error { return tx.KeepAnswer(ctx, i, a) })
+	if errors.Is(err, custody.ErrTaken) { // the same request, at the same time
+		var requestHash string
+		if requestHash, a, err = s.store.Answered(ctx, i); err == nil {
+			err = i.Match(requestHash)
+		}
+	}
+	return a, err
+}
+
+// accept makes the content unreadable: from its commit on, no reader and no gate gets at it.
+func (s *Service) accept(ctx context.Context, c custody.Caller, w custody.Withdrawal) error {
+	err := s.store.InTx(ctx, func(tx Tx) error {
+		u, err := tx.UploadForChange(ctx, w.OrgID, w.UploadID)
+		if err != nil {
+			return err
+		}
+		if u.Status == custody.StatusWithdrawing || u.Status == custody.StatusWithdrawn {
+			return nil
+		}
+		if err := tx.Transition(ctx, &u, custody.Change{Trigger: custody.TriggerWithdrawal, Cause: c.Cause()}); err != nil {
+			return err
+		}
+		return tx.BeginWithdrawal(ctx, custody.Withdrawing{
+			UploadID: u.ID, OrgID: u.OrgID, CredentialID: c.CredentialID, Reason: w.Reason, RequestedAt: custody.Now(),
+		})
+	})
+	if errors.Is(err, custody.ErrNotFound) {
+		return custody.UploadNotFound()
+	}
+	return err
+}
+
+// await waits for the receipt, for an attempt that was not confirmed, or for patience to end.
+func (s *Service) await(ctx context.Context, uploadID string) (custody.Receipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	before := -1
+	for {
+		changed := s.store.Changed()
+		receipt, err := s.store.Receipt(context.WithoutCancel(ctx), uploadID)
+		if !errors.Is(err, custody.ErrNotFound) {
+			return receipt, err
+		}
+		w, err := s.store.Withdrawing(context.WithoutCancel(ctx), uploadID)
+		if err != nil {
+			return receipt, err
+		}
+		if before >= 0 && w.Attempts > before {
+			return receipt, notConfirmed()
+		}
+		before = w.Attempts
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return receipt, notConfirmed()
+		}
+	}
+}
+
+func notConfirmed() *custody.Error {
+	e := custody.Errorf(custody.CodeDeletionNotConfirmed, "deletion is not confirmed in every storage backend yet; the content is unreadable already and deletion goes on")
+	e.RetryAfter = 5 * time.Second
+	return e
+}
+
+// Finish is the worker's half: it deletes everywhere, confirms, and writes the receipt. An error means that not every backend
+// confirmed: no receipt, to be tried again.
+func (s *Service) Finish(ctx context.Context, claim custody.Claim) error {
+	u := claim.Upload
+	w, err := s.store.Withdrawing(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	deletions, err := s.vault.Destroy(ctx, u.ID)
+	if err != nil {
+		return errors.Join(fmt.Errorf("deletion not confirmed: %w", err),
+			s.store.InTx(context.WithoutCancel(ctx), func(tx Tx) error { return tx.CountWithdrawalAttempt(ctx, u.ID) }))
+	}
+	if err := s.store.InTx(ctx, func(tx Tx) error {
+		if err := tx.Hold(ctx, claim); err != nil {
+			return err
+		}
+		u, err := tx.UploadForChange(ctx, u.OrgID, u.ID)
+		if err != nil {
+			return err
+		}
+		freed, err := tx.FreeQuota(ctx, &u)
+		if err != nil {
+			return err
+		}
+		if err := tx.Transition(ctx, &u, custody.Change{Trigger: custody.TriggerDeletionConfirmed, Cause: claim.Cause}); err != nil {
+			return err
+		}
+		return tx.InsertReceipt(ctx, custody.Receipt{
+			ID: custody.NewID("rct"), UploadID: u.ID, OrgID: u.OrgID, CredentialID: w.CredentialID, Reason: w.Reason,
+			RequestedAt: w.RequestedAt, WithdrawnAt: u.UpdatedAt, QuotaBytes: freed, SHA256: u.SHA256, Deletions: deletions,
+		}, u.Consent)
+	}); err != nil {
+		return err
+	}
+	// The row forgot name, notes and who consented; so must the file's free pages. The content and its key are gone already.
+	if err := s.store.Scrub(ctx); err != nil {
+		s.log.WarnContext(ctx, "metadata of a withdrawn upload stays in the log until the next one", "upload_id", u.ID, "error", err)
+	}
+	return nil
+}
