@@ -1,0 +1,95 @@
+// Package ratelimit says who asks too often. Each class of requests has a rate; each credential, or address where there is
+// none, has an allowance per class (GCRA: a burst at once, then evenly spaced). It counts in memory, in one process:
+// several replicas give several times the rate. (Section 8; architecture, "Rate limits".)
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/memstore"
+)
+
+// DefaultSize is how many credentials or addresses each class remembers, about 200 bytes each. Past it the one that has
+// asked nothing for longest is forgotten, which gives it a full burst again.
+const DefaultSize = 100_000
+
+// Verdict on one request, with the figures that its answer shows.
+type Verdict struct {
+	Limited    bool          // it must be refused; it was not counted
+	Limit      int           // the burst
+	Remaining  int           // requests that would be let through right now
+	Reset      time.Duration // until Remaining is Limit again
+	RetryAfter time.Duration // until the next request would be let through; only when Limited
+}
+
+// Limiter counts. Any number of goroutines may use it.
+type Limiter struct{ classes map[Class]*class }
+
+type class struct {
+	mu   sync.Mutex // throttled retries a lost compare-and-swap ten times, then fails: so none is lost
+	gcra *throttled.GCRARateLimiterCtx
+}
+
+// Config of a Limiter.
+type Config struct {
+	Rates Rates
+	Size  int              // remembered per class; zero: DefaultSize
+	Now   func() time.Time // nil: time.Now
+}
+
+// New makes a limiter. Error: a rate outside its limits.
+func New(cfg Config) (*Limiter, error) {
+	if cfg.Size <= 0 {
+		cfg.Size = DefaultSize
+	}
+	l := &Limiter{map[Class]*class{}}
+	for name, rate := range cfg.Rates {
+		if !(rate.PerSecond > 0) || rate.Burst < 1 {
+			return nil, fmt.Errorf("rate of %s: %v must be positive", name, rate)
+		}
+		memory, err := memstore.New(cfg.Size)
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Now != nil {
+			memory.SetTimeNow(cfg.Now)
+		}
+		gcra, err := throttled.NewGCRARateLimiterCtx(throttled.WrapStoreWithContext(memory),
+			throttled.RateQuota{MaxRate: throttled.PerDuration(1, rate.interval()), MaxBurst: rate.Burst - 1})
+		if err != nil {
+			return nil, fmt.Errorf("rate of %s: %w", name, err)
+		}
+		l.classes[name] = &class{gcra: gcra}
+	}
+	return l, nil
+}
+
+// Take counts one request of who in the class. limits is false for a class without a rate; the verdict then says nothing.
+func (l *Limiter) Take(ctx context.Context, name Class, who string) (v Verdict, limits bool, err error) {
+	c := l.classes[name]
+	if c == nil {
+		return Verdict{}, false, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	limited, r, err := c.gcra.RateLimitCtx(ctx, who, 1)
+	if err != nil {
+		return Verdict{}, false, fmt.Errorf("counting a request: %w", err)
+	}
+	return Verdict{Limited: limited, Limit: r.Limit, Remaining: max(0, r.Remaining), Reset: max(0, r.ResetAfter), RetryAfter: max(0, r.RetryAfter)}, true, nil
+}
+
+// Whose names the allowance that an address draws on: one per IPv4 address, one per IPv6 /64, which is what one customer
+// of a provider gets.
+func Whose(a netip.Addr) string {
+	a = a.Unmap().WithZone("")
+	if a.Is6() {
+		return netip.PrefixFrom(a, 64).Masked().String()
+	}
+	return a.String()
+}
