@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/accession/accession/internal/custody"
+)
+
+// contextReads are AI context and the records of its serving. (Section 4.7.)
+type contextReads struct{ room Contexts }
+
+// surfaceREST is what a record says of a context served here.
+const surfaceREST = "rest"
+
+const schemaDisclaimer = "Serving-evidence metadata only: a record says what was served to whom and when, not that its content is true. Fields may be added."
+
+type contextInput struct {
+	OrgID    orgID    `path:"org_id"`
+	UploadID uploadID `path:"upload_id"`
+}
+
+type servedContext struct {
+	UploadID   string      `json:"upload_id"`
+	OrgID      string      `json:"org_id"`
+	Visibility string      `json:"visibility"`
+	RecordID   string      `json:"record_id" doc:"The request record of this serving."`
+	Context    contextData `json:"context"`
+}
+
+type recordsInput struct {
+	OrgID     orgID     `path:"org_id"`
+	RequestID requestID `query:"request_id"`
+	UploadID  uploadID  `query:"upload_id"`
+	Limit     int       `query:"limit" minimum:"1" maximum:"100" default:"20"`
+	Cursor    string    `query:"cursor" maxLength:"256" doc:"next_cursor of the page before, with the same filters."`
+}
+
+type recordPage struct {
+	Records          []custody.Record `json:"records" nullable:"false" doc:"Newest first."`
+	NextCursor       string           `json:"next_cursor" doc:"Empty on the last page."`
+	SchemaDisclaimer string           `json:"schema_disclaimer"`
+}
+
+func (s contextReads) mount(d *door) {
+	mount(d, operation{
+		id: custody.OpAIContext, method: http.MethodGet, path: "/api/v1/organizations/{org_id}/ai-context/{upload_id}", tag: "AI context",
+		summary: "Read the bounded AI context", doc: "Customer-submitted, unverified, untrusted text. Served only once its request record is durable.",
+		failures: []int{403, 404}, answers: map[int]reflect.Type{200: says[servedContext]()},
+	}, s.context)
+	mount(d, operation{
+		id: custody.OpRequestRecords, method: http.MethodGet, path: "/api/v1/organizations/{org_id}/request-records", tag: "AI context",
+		summary: "List request records", doc: "A page with a next_cursor is not the whole.",
+		failures: []int{403}, answers: map[int]reflect.Type{200: says[recordPage]()},
+	}, s.records)
+}
+
+func (s contextReads) context(ctx context.Context, x *exchange, in *contextInput) (answer, error) {
+	v, err := s.room.Serve(ctx, x.caller, string(in.OrgID), string(in.UploadID), surfaceREST)
+	if err != nil {
+		return answer{}, err
+	}
+	return respond(servedContext{v.UploadID, v.OrgID, string(v.Visibility), v.RecordID, contextData(v.Context)})
+}
+
+func (s contextReads) records(ctx context.Context, x *exchange, in *recordsInput) (answer, error) {
+	before, err := in.before()
+	if err != nil {
+		return answer{}, err
+	}
+	records, next, err := s.room.Records(ctx, x.caller, custody.RecordQuery{
+		OrgID: string(in.OrgID), RequestID: string(in.RequestID), UploadID: string(in.UploadID), Before: before, Limit: in.Limit,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	if records == nil {
+		records = []custody.Record{}
+	}
+	return respond(recordPage{records, in.cursor(next), schemaDisclaimer})
+}
+
+// contextData is the context as it was hashed; it goes out byte for byte.
+type contextData json.RawMessage
+
+// MarshalJSON is c itself.
+func (c contextData) MarshalJSON() ([]byte, error) { return json.RawMessage(c).MarshalJSON() }
+
+// Schema describes what the contract decisions list; more fields may come.
+func (contextData) Schema(huma.Registry) *huma.Schema {
+	str := &huma.Schema{Type: "string"}
+	num := &huma.Schema{Type: "integer"}
+	obj := &huma.Schema{Type: "object", AdditionalProperties: true}
+	list := &huma.Schema{Type: "array", Items: obj}
+	only := func(v string) *huma.Schema { return &huma.Schema{Type: "string", Enum: []any{v}} }
+	return &huma.Schema{Type: "object", AdditionalProperties: true, Properties: map[string]*huma.Schema{
+		"boundary_label": only(custody.BoundaryLabel), "evaluation_status": only(custody.EvaluationStatus), "content_trust": only("untrusted"),
+		"summary": str, "excerpts": list, "truncated": {Type: "boolean"}, "token_count": num, "token_limit": num,
+		"language": str, "media_type": str, "source": obj, "consent_capture": obj,
+		"corrections": {Type: "array", Items: str}, "external_references": list, "signals": {}, "canary": str,
+		"generated_at": {Type: "string", Format: "date-time"}, "context_sha256": {Type: "string", Pattern: "^[a-f0-9]{64}$"},
+	}}
+}

@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/accession/accession/internal/custody"
+)
+
+// What is no request never reaches a handler: net/http answers it in plain text of its own (a broken request line, headers
+// past its limit, an unknown expectation), or not at all (headers that do not arrive). Listener puts the error object there.
+
+// Listener is l, on whose connections every refusal has the form of the contract. Serve it with a Server of this package;
+// requests may be nil. (Contract decisions, "Errors".)
+func Listener(l net.Listener, log *slog.Logger, requests Requests) net.Listener {
+	return listener{l, log, requests}
+}
+
+type listener struct {
+	net.Listener
+	log      *slog.Logger
+	requests Requests
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c, of: l}, nil
+}
+
+// conn knows whether a request has begun and whether the door has it, which decides who answers.
+type conn struct {
+	net.Conn
+	of     listener
+	begun  atomic.Bool // bytes came since the last answer
+	inside atomic.Bool // the door has the request, and answers
+}
+
+type connKey struct{}
+
+// remember lets the door say that it has a request.
+func remember(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+func taken(ctx context.Context) {
+	if c, ok := ctx.Value(connKey{}).(*conn); ok {
+		c.inside.Store(true)
+	}
+}
+
+func stateChanged(c net.Conn, s http.ConnState) {
+	if c, ok := c.(*conn); ok && s == http.StateIdle {
+		c.begun.Store(false)
+		c.inside.Store(false)
+	}
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.begun.Store(true)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) && c.begun.Load() && !c.inside.Load() {
+		c.refuse(custody.Errorf(custody.CodeRequestTimeout, "the request did not arrive in time"))
+	}
+	return n, err
+}
+
+// plainText is what net/http's own refusals have and no answer of the door.
+var plainText = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+
+func (c *conn) Write(p []byte) (int, error) {
+	status, found := bytes.CutPrefix(p, []byte("HTTP/1.1 "))
+	if !found || c.inside.Load() || !(bytes.Contains(p, plainText) || bytes.HasPrefix(status, []byte("417 "))) {
+		return c.Conn.Write(p)
+	}
+	e := custody.Errorf(custody.CodeInvalidRequest, "this is not a request of HTTP/1.1 that can be read")
+	if bytes.HasPrefix(status, []byte("431 ")) {
+		e = custody.Errorf(custody.CodeHeadersTooLarge, "the headers are larger than %d bytes", maxHeaderBytes)
+	}
+	return len(p), c.refuse(e)
+}
+
+// refuse answers instead of the door.
+func (c *conn) refuse(e *custody.Error) error {
+	x := &exchange{requestID: custody.NewID("req")}
+	x.traceID, x.traceparent = trace(nil)
+	p := newProblem(x, e)
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // whoever sends no request may read no answer either
+	_, err = fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\nContent-Type: application/json\r\n"+
+		"Date: %s\r\nTraceparent: %s\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\n\r\n%s",
+		p.status, http.StatusText(p.status), len(body), time.Now().UTC().Format(http.TimeFormat), x.traceparent, x.requestID, body)
+	c.of.log.Info("request", "route", x.route, "status", p.status, "code", string(p.Code), "request_id", x.requestID, "trace_id", x.traceID)
+	if c.of.requests != nil {
+		c.of.requests.Request("", p.status, 0, int64(len(body)), 0)
+	}
+	return err
+}
+
+// CloseWrite lets net/http end a refusal so that the peer can still read it.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
