@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/accession/accession/client"
+)
+
+const (
+	envServer     = "ACCESSION_URL"
+	envOrg        = "ACCESSION_ORG"
+	envToken      = "ACCESSION_TOKEN"
+	envAdminToken = "ACCESSION_ADMIN_TOKEN"
+)
+
+// maxTokenFileBytes is far above any credential; more is another file by mistake.
+const maxTokenFileBytes = 16 << 10
+
+// connection holds the flags every client command shares.
+type connection struct {
+	app            *App
+	server, org    string
+	tokenFile      string
+	adminTokenFile string
+	json, quiet    bool
+}
+
+// register adds the flags. admin adds --admin-token-file; token adds --token-file.
+func (c *connection) register(app *App, cmd *cobra.Command, token, admin bool) {
+	c.app = app
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&c.org, "org", app.Getenv(envOrg), "organization the credential is bound to ($"+envOrg+")")
+	flags.StringVar(&c.server, "server", app.env(envServer, "http://127.0.0.1:8080"), "address of the service ($"+envServer+")")
+	if token {
+		flags.StringVar(&c.tokenFile, "token-file", "", "file with the credential, - for standard input; default $"+envToken)
+	}
+	if admin {
+		flags.StringVar(&c.adminTokenFile, "admin-token-file", "", "file with the admin token, - for standard input; default $"+envAdminToken)
+	}
+	flags.BoolVar(&c.json, "json", false, "print the data object as JSON")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
+}
+
+func (a *App) env(name, otherwise string) string {
+	if value := a.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+// note tells a person what goes on, beside the result.
+func (c *connection) note(format string, args ...any) {
+	if !c.quiet {
+		fmt.Fprintln(c.app.Stderr, printable(fmt.Sprintf(format, args...)))
+	}
+}
+
+func (c *connection) needOrg() error {
+	if c.org == "" {
+		return usagef("no organization: give --org or set %s", envOrg)
+	}
+	return nil
+}
+
+// open returns a client with the organization's credential, or, where admin is allowed and only that is there, the admin token.
+func (c *connection) open(admin bool) (*client.Client, error) {
+	token, err := c.secret(c.tokenFile, envToken)
+	if err != nil {
+		return nil, err
+	}
+	options := []client.Option{client.WithToken(token)}
+	if token == "" && admin {
+		if token, err = c.secret(c.adminTokenFile, envAdminToken); err != nil {
+			return nil, err
+		}
+		options = []client.Option{client.WithAdminToken(token)}
+	}
+	if token == "" {
+		return nil, usagef("no credential: set %s or name a file with --token-file", envToken)
+	}
+	return c.dial(options...)
+}
+
+// openAdmin returns a client with the admin token.
+func (c *connection) openAdmin() (*client.Client, error) {
+	token, err := c.secret(c.adminTokenFile, envAdminToken)
+	if err != nil {
+		return nil, err
+	}
+	if token == "" {
+		return nil, usagef("no admin token: set %s or name a file with --admin-token-file", envAdminToken)
+	}
+	return c.dial(client.WithAdminToken(token))
+}
+
+func (c *connection) dial(options ...client.Option) (*client.Client, error) {
+	opened, err := client.New(c.server, append(options, client.WithUserAgent("accession/"+programVersion()))...)
+	if err != nil {
+		return nil, usagef("%v; check --server, %s and the token", err, envServer)
+	}
+	if u, err := url.Parse(c.server); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
+		c.note("warning: the credential travels unencrypted to %s; use https", u.Hostname())
+	}
+	return opened, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// secret reads a credential from a file, or else from the environment. It never appears in an error.
+func (c *connection) secret(file, variable string) (string, error) {
+	if file == "" {
+		return strings.TrimSpace(c.app.Getenv(variable)), nil
+	}
+	var source io.Reader = c.app.Stdin
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return "", usagef("token file cannot be read: %v", err)
+		}
+		defer opened.Close()
+		if info, err := opened.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+			c.note("warning: %s can be read by other users; chmod 600 it", file)
+		}
+		source = opened
+	}
+	content, err := io.ReadAll(io.LimitReader(source, maxTokenFileBytes+1))
+	if err != nil {
+		return "", usagef("token file cannot be read: %v", err)
+	}
+	token := strings.TrimSpace(string(content))
+	if token == "" || len(content) > maxTokenFileBytes {
+		return "", usagef("token file %s holds no credential: it has to hold the token and nothing else", file)
+	}
+	return token, nil
+}
+
+// retry is the patience of a short command; an upload has more.
+func (c *connection) retry(attempts int) client.Retry {
+	retry := c.app.retry
+	retry.Attempts = attempts
+	retry.Notify = func(err error, wait time.Duration) {
+		c.note("%v; trying again in %s", err, seconds(wait))
+	}
+	return retry
+}
+
+// shortAttempts bounds a single request to a few seconds of retries.
+const shortAttempts = 4
+
+// target reads [ORG] UPLOAD_ID.
+func (c *connection) target(args []string) (uploadID string, err error) {
+	if len(args) == 2 {
+		c.org = args[0]
+	}
+	return args[len(args)-1], c.needOrg()
+}

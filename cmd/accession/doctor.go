@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/accession/accession/internal/extract"
+	"github.com/accession/accession/internal/scanner"
+)
+
+// finding is one line of the doctor's report.
+type finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"` // what to install or do
+}
+
+func newDoctorCommand(app *App) *cobra.Command {
+	var s settings
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Tell which engines, versions and signatures are here, and what is missing",
+		Args:  positional(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.Data == "" {
+				s.Data = "." // only the engines are looked at
+			}
+			if err := s.check(cmd.Flags()); err != nil {
+				return err
+			}
+			found := examine(cmd.Context(), s)
+			if asJSON {
+				b, err := json.Marshal(found)
+				if err == nil {
+					err = app.printData(b)
+				}
+				if err != nil {
+					return err
+				}
+			} else {
+				app.printFindings(found)
+			}
+			for _, f := range found {
+				if !f.OK {
+					return errors.New("something is missing; see the lines marked with ✗")
+				}
+			}
+			return nil
+		},
+	}
+	s.flags(cmd.Flags(), app.Getenv)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	return cmd
+}
+
+func examine(ctx context.Context, s settings) []finding {
+	var found []finding
+	if s.ClamdAddress == "" {
+		found = append(found, examineClamAV(scanner.Inspect(ctx, "", s.ClamAVDatabase))...)
+	} else {
+		found = append(found, examineClamd(ctx, s.ClamdAddress))
+	}
+	for _, f := range extract.New(extract.Config{CacheDir: s.Cache}).Inspect(ctx) {
+		found = append(found, finding(f))
+	}
+	return found
+}
+
+func examineClamAV(i scanner.Inspection) []finding {
+	program := finding{"clamd", i.Binary.Advice == "", i.Binary.Path + " " + i.Binary.Version, i.Binary.Advice}
+	if i.Binary.Path == "" {
+		program.Detail = "not found"
+	}
+	signatures := finding{"signatures", i.Database.Usable, i.Database.Folder, i.Database.Advice}
+	switch {
+	case !i.Database.Usable:
+		signatures.Detail += ": none"
+	case !i.Database.Full:
+		signatures.Detail += ": test or private signatures only, of " + i.Database.Date.Format(time.DateOnly)
+	default:
+		signatures.Detail += ": daily " + i.Database.Version + " of " + i.Database.Date.Format(time.DateOnly)
+	}
+	return []finding{program, signatures}
+}
+
+func examineClamd(ctx context.Context, address string) finding {
+	f := finding{Name: "clamd", Detail: address}
+	clamd, err := scanner.NewClamd(address)
+	if err == nil {
+		var engine scanner.Engine
+		if engine, err = clamd.Health(ctx); err == nil {
+			f.OK, f.Detail = true, fmt.Sprintf("%s: %s %s, signatures %s", address, engine.Name, engine.Version, engine.SignatureVersion)
+		}
+	}
+	if err != nil {
+		f.Remedy = err.Error()
+	}
+	return f
+}
+
+func (a *App) printFindings(found []finding) {
+	table := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	for _, f := range found {
+		mark := "✓"
+		if !f.OK {
+			mark = "✗"
+		}
+		fmt.Fprintf(table, "%s %s\t%s\n", mark, f.Name, f.Detail)
+		if f.Remedy != "" {
+			fmt.Fprintf(table, "  \t→ %s\n", f.Remedy)
+		}
+	}
+	table.Flush()
+}

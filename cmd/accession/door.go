@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/accession/accession/internal/httpapi"
+	"github.com/accession/accession/internal/ratelimit"
+	"github.com/accession/accession/internal/sandbox"
+)
+
+// requests counts what the door does; nil where nobody listens for metrics.
+func (svc *service) requests() httpapi.Requests {
+	if svc.metrics == nil {
+		return nil
+	}
+	return svc.metrics
+}
+
+// door is what the REST door needs besides the rooms behind it.
+func (svc *service) door(ctx context.Context, baseURL string) (httpapi.Config, error) {
+	keys, err := svc.keys.SigningKeys(ctx, "sandbox")
+	if err != nil {
+		return httpapi.Config{}, err
+	}
+	trial, err := sandbox.New(sandbox.Config{Key: keys[0].Key})
+	if err != nil {
+		return httpapi.Config{}, err
+	}
+	rates, err := ratelimit.Parse(svc.settings.RateLimits)
+	if err != nil {
+		return httpapi.Config{}, fmt.Errorf("--rate-limits: %w", err)
+	}
+	limits, err := ratelimit.New(ratelimit.Config{Rates: rates})
+	if err != nil {
+		return httpapi.Config{}, err
+	}
+	proxies, err := svc.settings.proxies()
+	if err != nil {
+		return httpapi.Config{}, err
+	}
+	return httpapi.Config{
+		BaseURL: baseURL, MaxPartBytes: svc.settings.PartSizeBytes, Log: svc.log,
+		Sandbox: trial, Limits: limits, TrustedProxies: proxies, Requests: svc.requests(),
+	}, nil
+}

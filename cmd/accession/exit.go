@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/accession/accession/client"
+)
+
+// The exit codes, as documented in the help.
+const (
+	exitOK            = 0
+	exitFailure       = 1
+	exitUsage         = 2
+	exitNotAuthorised = 3
+	exitNotFound      = 4
+	exitConflict      = 5
+	exitRejected      = 6
+	exitUnavailable   = 7
+	exitInterrupted   = 130
+)
+
+// usageError is a command line that has to be written differently.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+// interruptedError says what Ctrl-C left behind.
+type interruptedError struct{ next string }
+
+func (e *interruptedError) Error() string { return "interrupted" }
+
+func interrupted(err error) error {
+	var already *interruptedError
+	if errors.As(err, &already) || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &interruptedError{}
+}
+
+// verdictError is an upload that ended other than READY.
+type verdictError struct{ status *client.UploadStatus }
+
+func (e *verdictError) Error() string {
+	text := fmt.Sprintf("upload %s is %s", e.status.UploadID, e.status.Status)
+	if failure := e.status.Failure; failure != nil {
+		text += fmt.Sprintf(": gate %s: %s (%s)", failure.Gate, failure.Message, failure.Code)
+	}
+	if e.status.Response.RequestID != "" {
+		text += ", request_id " + e.status.Response.RequestID
+	}
+	return text
+}
+
+// adviceError adds the next step to an error.
+type adviceError struct {
+	err  error
+	next string
+}
+
+func (e *adviceError) Error() string { return e.err.Error() }
+func (e *adviceError) Unwrap() error { return e.err }
+
+func exitCode(err error) int {
+	var usage *usageError
+	var stopped *interruptedError
+	var verdict *verdictError
+	var refusal *client.Error
+	var network *client.NetworkError
+	switch {
+	case errors.As(err, &stopped):
+		return exitInterrupted
+	case errors.As(err, &usage), errors.Is(err, client.ErrNoCredential):
+		return exitUsage
+	case errors.As(err, &verdict):
+		if verdict.status.Status == client.StatusRejected || verdict.status.Status == client.StatusFailed {
+			return exitRejected
+		}
+		return exitFailure
+	case errors.As(err, &network):
+		return exitUnavailable
+	case errors.As(err, &refusal):
+		switch {
+		case refusal.Status == http.StatusUnauthorized, refusal.Status == http.StatusForbidden:
+			return exitNotAuthorised
+		case refusal.Status == http.StatusNotFound, refusal.Status == http.StatusGone:
+			return exitNotFound
+		case refusal.Status == http.StatusConflict:
+			return exitConflict
+		case client.Retryable(err):
+			return exitUnavailable
+		}
+	}
+	return exitFailure
+}
+
+// fail prints an error, what the service said about single fields, and the next step.
+func (a *App) fail(err error) {
+	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(a.StderrIsTerminal, red, "error:"), printable(err.Error()))
+	var refusal *client.Error
+	if errors.As(err, &refusal) {
+		for _, field := range refusal.Fields() {
+			fmt.Fprintf(a.Stderr, "  %s: %s\n", printable(field.Path), printable(field.Reason))
+		}
+	}
+	if next := nextStep(err); next != "" {
+		fmt.Fprintf(a.Stderr, "next: %s\n", printable(next))
+	}
+}
+
+// nextStep is what a person can do about an error; empty where the error says it.
+func nextStep(err error) string {
+	var advice *adviceError
+	if errors.As(err, &advice) {
+		return advice.next
+	}
+	var stopped *interruptedError
+	if errors.As(err, &stopped) {
+		return stopped.next
+	}
+	var verdict *verdictError
+	if errors.As(err, &verdict) {
+		switch verdict.status.Status {
+		case client.StatusRejected:
+			return "remove what the gate found and upload the file again; accession withdraw deletes this upload"
+		case client.StatusFailed:
+			return "an operator can resume this upload; give them the upload id"
+		}
+		return "upload the file again"
+	}
+	var network *client.NetworkError
+	if errors.As(err, &network) {
+		return "check that the service runs there, and --server or " + envServer
+	}
+	var refusal *client.Error
+	if !errors.As(err, &refusal) {
+		return ""
+	}
+	switch {
+	case refusal.Code == "quota_exceeded":
+		return "see accession quota; withdraw an upload or ask the operator for more"
+	case refusal.Code == "credential_not_bound":
+		return "use a credential of this organization with the role " + client.RoleUpload + "; check --org and " + envToken
+	case refusal.Status == http.StatusUnauthorized:
+		return "check the token in " + envToken + " or --token-file (" + envAdminToken + " or --admin-token-file for admins); a revoked or expired one has to be issued again"
+	case refusal.Status == http.StatusForbidden:
+		return "the credential may not do this: check --org and the credential's role; reading a context takes " + client.RoleAIReader + ", uploading " + client.RoleUpload
+	case refusal.Status == http.StatusNotFound:
+		return "check the upload id and --org; a credential sees its own organization only"
+	case refusal.Status == http.StatusTooManyRequests && refusal.RetryAfter > 0:
+		return "try again in " + refusal.RetryAfter.Round(time.Second).String()
+	case refusal.Status >= 300 && refusal.Status < 400:
+		return "the address redirects; give the final one with --server or " + envServer
+	case client.Retryable(err):
+		return "try again later; if it goes on, give the operator the request_id"
+	case strings.HasPrefix(refusal.Code, "idempotency"):
+		return "run the command again"
+	}
+	return ""
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	groupDocuments    = "documents"
+	groupOrganization = "organization"
+	groupService      = "service"
+)
+
+// commands lists every subcommand with its group of the help. Add new ones here.
+var commands = []struct {
+	group string
+	make  func(*App) *cobra.Command
+}{
+	{groupDocuments, newUploadCommand},
+	{groupDocuments, newStatusCommand},
+	{groupDocuments, newContextCommand},
+	{groupDocuments, newWithdrawCommand},
+	{groupDocuments, newAgreementCommand},
+	{groupOrganization, newQuotaCommand},
+	{groupOrganization, newCredentialsCommand},
+	{groupService, newServeCommand},
+	{groupService, newDoctorCommand},
+	{groupService, newVersionCommand},
+	{"", newWorkerCommand},
+}
+
+func init() { cobra.EnableCommandSorting = false } // the help keeps the order of the list
+
+func newRootCommand(app *App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "accession",
+		Short: "Takes documents into custody and serves bounded, labelled, unverified context",
+		Long: `accession takes documents into custody over six gates and serves bounded, labelled,
+unverified context to AI readers.`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:              noSuchCommand,
+
+		SuggestionsMinimumDistance: 2,
+
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddGroup(
+		&cobra.Group{ID: groupDocuments, Title: "Documents:"},
+		&cobra.Group{ID: groupOrganization, Title: "Organization:"},
+		&cobra.Group{ID: groupService, Title: "Service:"},
+	)
+	for _, entry := range commands {
+		command := entry.make(app)
+		command.GroupID = entry.group
+		root.AddCommand(command)
+	}
+	root.SetHelpCommandGroupID(groupService)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		text := err.Error()
+		if strings.Contains(text, "--token") || strings.Contains(text, "--admin-token") {
+			// A value here would be visible to every process of the machine.
+			text += "; a credential is never given on the command line: set " + envToken + " or " + envAdminToken + ", or name a file with --token-file or --admin-token-file"
+		}
+		return usagef("%s; see %s --help", text, cmd.CommandPath())
+	})
+	root.SetHelpTemplate(root.HelpTemplate() + exitCodesHelp)
+	return root
+}
+
+// exitCodesHelp ends the root's help only.
+const exitCodesHelp = `{{if not .HasParent}}
+Environment: ACCESSION_URL, ACCESSION_ORG, ACCESSION_TOKEN, ACCESSION_ADMIN_TOKEN, NO_COLOR.
+Exit codes: 0 ok, 1 failure, 2 usage, 3 not authorised, 4 not found, 5 conflict,
+6 content rejected or gate failed, 7 service unavailable, 130 interrupted.
+{{end}}`
+
+// noSuchCommand is the argument check of commands that only hold others.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usagef("%q is no command of %s%s; see %s --help", args[0], cmd.CommandPath(), hint, cmd.CommandPath())
+}
+
+// positional checks the number of arguments; names are as in the command's Use line, optional ones come first.
+func positional(optional int, names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= len(names)-optional && len(args) <= len(names) {
+			return nil
+		}
+		return usagef("%s takes %s, not %d arguments; write: %s", cmd.CommandPath(), strings.Join(names, " "), len(args), cmd.UseLine())
+	}
+}
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/accession/accession/internal/aicontext"
+	"github.com/accession/accession/internal/blobstore"
+	"github.com/accession/accession/internal/extract"
+	"github.com/accession/accession/internal/httpapi"
+	"github.com/accession/accession/internal/intake"
+	"github.com/accession/accession/internal/keystore"
+	"github.com/accession/accession/internal/metrics"
+	"github.com/accession/accession/internal/pipeline"
+	"github.com/accession/accession/internal/scanner"
+	"github.com/accession/accession/internal/sqldb"
+	"github.com/accession/accession/internal/sqlstore"
+	"github.com/accession/accession/internal/tenant"
+	"github.com/accession/accession/internal/vault"
+	"github.com/accession/accession/internal/withdrawal"
+)
+
+// service is one installation, opened. Its parts close in the reverse order of their opening.
+type service struct {
+	settings  settings
+	log       *slog.Logger
+	store     *sqlstore.Store
+	vault     *vault.Vault
+	keys      *keystore.Store
+	scanner   clamav
+	extractor *extract.Extractor
+	runner    *pipeline.Runner
+	metrics   *metrics.Metrics // nil: nobody listens for them
+	closing   chan struct{}    // closed when the service begins to stop
+	working   sync.WaitGroup
+	closers   []func() error
+}
+
+// openService opens everything under the data folder and starts the engines; no worker runs and nobody listens yet.
+func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service, err error) {
+	svc := &service{settings: s, log: log, closing: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, svc.close())
+		}
+	}()
+	if err := svc.lock(); err != nil {
+		return nil, err
+	}
+	if err := svc.openStores(ctx); err != nil {
+		return nil, err
+	}
+	if err := svc.openEngines(ctx); err != nil {
+		return nil, err
+	}
+	gates, err := s.gates()
+	if err != nil {
+		return nil, err
+	}
+	svc.openMetrics()
+	var store pipeline.Store = pipelineStore{svc.store}
+	if svc.metrics != nil {
+		store = observedStore{pipelineStore{svc.store}, svc.metrics}
+	}
+	limits := contextGates{}
+	svc.runner = pipeline.New(store, svc.vault,
+		pipeline.Engines{Scanner: scanGate{svc.scanner}, Extractor: extractGate{svc.extractor}, Summarizer: limits, Composer: limits},
+		pipeline.Config{Gates: gates, Slots: max(2, runtime.NumCPU()), Log: log})
+	return svc, nil
+}
+
+// lock makes sure that one process alone uses the data folder; the kernel gives the lock back whatever happens.
+func (svc *service) lock() error {
+	if err := os.MkdirAll(svc.settings.Data, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(svc.settings.Data, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return errors.Join(fmt.Errorf("another accession uses the data folder %s; stop it first", svc.settings.Data), f.Close())
+	}
+	svc.closers = append(svc.closers, f.Close)
+	return nil
+}
+
+func (svc *service) openStores(ctx context.Context) error {
+	keysPath := filepath.Join(svc.settings.Data, "keys.db")
+	_, statErr := os.Stat(keysPath)
+	// Wrapped keys without their key file can never be opened again: a new key file would hide that.
+	keeper, err := keystore.OpenKeyFile(svc.settings.Keys, statErr == nil)
+	if err != nil {
+		return err
+	}
+	svc.closers = append(svc.closers, keeper.Close)
+	keysDB, err := svc.openDatabase(keysPath, sqldb.SQLiteOptions{SecureDelete: true})
+	if err != nil {
+		return err
+	}
+	if svc.keys, err = keystore.Open(ctx, keysDB, keeper); err != nil {
+		return fmt.Errorf("key store: %w", err)
+	}
+	metadata, err := svc.openDatabase(filepath.Join(svc.settings.Data, "metadata.db"), sqldb.SQLiteOptions{SecureDelete: true})
+	if err != nil {
+		return err
+	}
+	if svc.store, err = sqlstore.Open(ctx, metadata); err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	// The folder's lock is ours: whoever held uploads is dead, and their leases need not run out first.
+	if err := svc.store.InTx(ctx, func(tx *sqlstore.Tx) error { return tx.ReleaseAll(ctx) }); err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	staging, err := blobstore.NewDisk("staging", svc.settings.Blobs)
+	if err != nil {
+		return err
+	}
+	svc.closers = append(svc.closers, staging.Close)
+	quarantine, err := blobstore.NewDisk("quarantine", svc.settings.Quarantine)
+	if err != nil {
+		return err
+	}
+	svc.closers = append(svc.closers, quarantine.Close)
+	svc.vault = vault.New(svc.keys, staging, quarantine)
+	return nil
+}
+
+func (svc *service) openDatabase(path string, o sqldb.SQLiteOptions) (*sqldb.SQLite, error) {
+	db, err := sqldb.OpenSQLite(path, o)
+	if err != nil {
+		return nil, err
+	}
+	svc.closers = append(svc.closers, db.Close)
+	return db, nil
+}
+
+func (svc *service) openEngines(ctx context.Context) (err error) {
+	svc.extractor = extract.New(extract.Config{CacheDir: svc.settings.Cache, Log: svc.log})
+	if svc.settings.ClamdAddress != "" {
+		clamd, err := scanner.NewClamd(svc.settings.ClamdAddress)
+		svc.scanner = provenClamd{clamd}
+		return err
+	}
+	if database := scanner.InspectDatabase(svc.settings.ClamAVDatabase); !database.Full {
+		svc.log.WarnContext(ctx, "NO FULL SIGNATURE DATABASE: the malware scan protects from next to nothing", "advice", database.Advice)
+	}
+	managed, err := scanner.StartManaged(context.WithoutCancel(ctx), scanner.ManagedConfig{
+		Dir: filepath.Join(svc.settings.Data, "clamd"), Database: svc.settings.ClamAVDatabase, Log: svc.log,
+	})
+	if err != nil {
+		return err
+	}
+	svc.closers = append(svc.closers, managed.Close)
+	svc.scanner = managed
+	return nil
+}
+
+// handler joins the rooms behind the REST door.
+func (svc *service) handler(ctx context.Context, baseURL, adminToken string) (http.Handler, error) {
+	tenants, err := tenant.New(ctx, tenantStore{svc.store}, tenant.Config{
+		AdminToken: adminToken, AllowanceBytes: svc.settings.QuotaBytes, Keys: svc.keys, Issuer: baseURL, Resources: []string{baseURL, baseURL + "/mcp"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	door, err := svc.door(ctx, baseURL)
+	if err != nil {
+		return nil, err
+	}
+	withdrawals := withdrawal.New(withdrawalStore{svc.store}, svc.vault, svc.runner.Interrupt, svc.log)
+	svc.runner.Connect(withdrawals)
+	return httpapi.New(
+		door,
+		intake.New(intakeStore{svc.store}, svc.vault, svc.runner, intake.Config{
+			PartSizeBytes: svc.settings.PartSizeBytes, ReservationLifetime: svc.settings.reservation(), Closing: svc.closing, Log: svc.log,
+		}),
+		withdrawals,
+		aicontext.NewService(contextStore{svc.store}, svc.vault),
+		tenants,
+		httpapi.Check{Name: "store", Readiness: ready(svc.store.Ping)},
+		httpapi.Check{Name: "blobs", Readiness: ready(svc.vault.Ready)},
+		httpapi.Check{Name: "keys", Readiness: ready(svc.keys.Ready)},
+		httpapi.Check{Name: "scanner", Readiness: ready(svc.scannerAnswers), Informs: true},
+	)
+}
+
+func (svc *service) scannerAnswers(ctx context.Context) error {
+	_, err := svc.scanner.Health(ctx)
+	return err
+}
+
+type ready func(context.Context) error
+
+func (r ready) Ready(ctx context.Context) error { return r(ctx) }
+
+// work runs the workers until ctx ends.
+func (svc *service) work(ctx context.Context) {
+	svc.working.Go(func() { svc.runner.Run(ctx) })
+	svc.working.Go(func() { pipeline.NewSweeper(pipelineSweepStore{svc.store}, svc.vault, svc.log).Run(ctx) })
+	svc.working.Go(func() {
+		if err := svc.extractor.Warm(ctx); err != nil && ctx.Err() == nil {
+			svc.log.WarnContext(ctx, "extraction engines are not warm", "error", err)
+		}
+	})
+}
+
+// close waits for the workers and closes everything.
+func (svc *service) close() (err error) {
+	svc.working.Wait()
+	for i := len(svc.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, svc.closers[i]())
+	}
+	svc.closers = nil
+	return err
+}
+
+// adminToken is the one given by the environment, or the one kept in the data folder, made when it is not there.
+// place is where a kept one lies.
+func adminToken(data, given string) (token, place string, err error) {
+	if given != "" {
+		if len(given) < tenant.MinAdminToken {
+			return "", "", usagef("%s must have %d characters or more", envAdminToken, tenant.MinAdminToken)
+		}
+		return given, "", nil
+	}
+	place = filepath.Join(data, "admin-token")
+	kept, err := os.ReadFile(place)
+	if err == nil {
+		token = strings.TrimSpace(string(kept))
+		if len(token) < tenant.MinAdminToken {
+			return "", "", fmt.Errorf("%s holds fewer than %d characters; delete it to have a new one made", place, tenant.MinAdminToken)
+		}
+		return token, place, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	leftovers, err := filepath.Glob(place + ".new-*") // of a death while it was made
+	for _, leftover := range leftovers {
+		err = errors.Join(err, os.Remove(leftover))
+	}
+	if err != nil {
+		return "", "", err
+	}
+	token = rand.Text() + rand.Text()
+	return token, place, writeSecret(place, token+"\n")
+}
+
+// writeSecret gives the file its name once its text is durable: a crash leaves no half secret.
+func writeSecret(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), path)
+}
