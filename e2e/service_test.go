@@ -1,0 +1,270 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/accession/accession/internal/scanner"
+)
+
+const adminToken = "e2e-admin-token-of-forty-characters-long"
+
+var (
+	binary string // the service under test, built as a release is
+	clamd  string // address of the shared clamd
+	cache  string // compiled engines, shared by all services of a run
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "accession-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // clamd gives up root's rights
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if cache, err = os.UserCacheDir(); err == nil {
+		cache = filepath.Join(cache, "accession")
+	} else {
+		cache = filepath.Join(dir, "cache")
+	}
+	if binary, err = build(dir, "accession"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	shared, err := scanner.StartManaged(context.Background(), scanner.ManagedConfig{
+		Dir: filepath.Join(dir, "clamd"), Database: signatures(), Log: slog.New(slog.DiscardHandler),
+	})
+	if err == nil {
+		defer shared.Close()
+		err = shared.WaitReady(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "clamd is needed for these tests:", err)
+		return 1
+	}
+	clamd = "unix:" + filepath.Join(dir, "clamd", "clamd.sock")
+	return m.Run()
+}
+
+// build makes the binary as the release is made, but for the given build tags.
+func build(dir, name string, tags ...string) (string, error) {
+	path := filepath.Join(dir, name)
+	cmd := exec.Command("go", "build", "-tags", strings.Join(tags, ","), "-o", path, "../cmd/accession")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+func signatures() string {
+	path, err := filepath.Abs("../testdata/clamav")
+	if err != nil {
+		panic(err)
+	}
+	return path
+}
+
+// service is one running `accession serve`.
+type service struct {
+	t    testing.TB
+	data string
+	url  string
+	cmd  *exec.Cmd
+	log  *tail
+	said *tail         // every answer to a call, headers and body
+	done chan struct{} // closed when the process is gone
+	err  error         // how it ended
+}
+
+// options of a start. The zero value is a service on the shared clamd in a folder of its own.
+type options struct {
+	data   string // "" makes one
+	binary string
+	flags  []string
+	env    []string
+}
+
+// start runs a service and waits until it says that it is ready. It is stopped when the test ends.
+func start(t testing.TB, o options) *service {
+	t.Helper()
+	s := launch(t, o)
+	s.awaitReady()
+	return s
+}
+
+// launch runs a service and returns at once.
+func launch(t testing.TB, o options) *service {
+	t.Helper()
+	if o.data == "" {
+		o.data = filepath.Join(t.TempDir(), "data")
+	}
+	if o.binary == "" {
+		o.binary = binary
+	}
+	s := &service{t: t, data: o.data, log: &tail{}, said: &tail{}, done: make(chan struct{})}
+	address := freeAddress(t)
+	s.url = "http://" + address
+	s.cmd = exec.Command(o.binary, append([]string{"serve", "--data", o.data, "--listen", address}, o.flags...)...)
+	s.cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ACCESSION_CACHE=" + cache,
+		"ACCESSION_ADMIN_TOKEN=" + adminToken, "ACCESSION_CLAMD_ADDRESS=" + clamd,
+	}, o.env...)
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.done)
+	}()
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("service log:\n%s", s.log)
+		}
+	})
+	return s
+}
+
+// awaitReady returns once /readyz answers 200.
+func (s *service) awaitReady() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if !s.log.await(ctx, s.done, "accession is ready at") {
+		s.t.Fatalf("service is not ready (%v):\n%s", s.err, s.log)
+	}
+	resp, err := http.Get(s.url + "/readyz")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(resp.Body)
+		s.t.Fatalf("readyz: %s: %s", resp.Status, body)
+	}
+}
+
+// kill ends the process as a power cut would, and returns when it is gone.
+func (s *service) kill() {
+	_ = s.cmd.Process.Kill() // it may be gone already
+	<-s.done
+}
+
+// stop asks the process to end and returns its exit code.
+func (s *service) stop() int {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		s.t.Fatal(err)
+	}
+	<-s.done
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// cli runs a client command against the service, as token's owner.
+func (s *service) cli(token string, args ...string) (stdout, stderr string, exit int) {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command(binary, args...)
+	cmd.Env = []string{
+		"HOME=" + s.t.TempDir(), "ACCESSION_URL=" + s.url, "ACCESSION_TOKEN=" + token, "ACCESSION_ADMIN_TOKEN=" + adminToken,
+	}
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		s.t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// tail collects what a process prints, and tells when a text was printed.
+type tail struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	printed chan struct{}
+}
+
+func (b *tail) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.printed != nil {
+		close(b.printed)
+		b.printed = nil
+	}
+	return b.text.Write(p)
+}
+
+func (b *tail) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// lines of the log that hold text.
+func (b *tail) lines(text string) (found []string) {
+	for lines := bufio.NewScanner(strings.NewReader(b.String())); lines.Scan(); {
+		if strings.Contains(lines.Text(), text) {
+			found = append(found, lines.Text())
+		}
+	}
+	return found
+}
+
+// await returns true once text was printed, false when done closes or ctx ends before.
+func (b *tail) await(ctx context.Context, done <-chan struct{}, text string) bool {
+	for {
+		b.mu.Lock()
+		if strings.Contains(b.text.String(), text) {
+			b.mu.Unlock()
+			return true
+		}
+		if b.printed == nil {
+			b.printed = make(chan struct{})
+		}
+		printed := b.printed
+		b.mu.Unlock()
+		select {
+		case <-printed:
+		case <-done:
+			return strings.Contains(b.String(), text)
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
