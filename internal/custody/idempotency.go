@@ -1,7 +1,9 @@
 package custody
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -29,6 +31,29 @@ func (i Idempotency) Match(requestHash string) error {
 		return Errorf(CodeIdempotencyConflict, "this Idempotency-Key was used for a different request; use a new key for a new request")
 	}
 	return nil
+}
+
+// Answers is where answers are kept; ErrNotFound where a key is fresh.
+type Answers interface {
+	Answered(ctx context.Context, i Idempotency) (requestHash string, a Answer, err error)
+}
+
+// Replay returns the answer given under the key before; found is false where there is none. Error: idempotency_conflict.
+func (i Idempotency) Replay(ctx context.Context, kept Answers) (a Answer, found bool, err error) {
+	if i.Key == "" {
+		return Answer{}, false, nil
+	}
+	requestHash, a, err := kept.Answered(ctx, i)
+	if errors.Is(err, ErrNotFound) {
+		return Answer{}, false, nil
+	}
+	if err == nil {
+		err = i.Match(requestHash)
+	}
+	if err != nil {
+		return Answer{}, false, err
+	}
+	return a, true, nil
 }
 
 // InProgress is the answer while the first request with a key still runs.

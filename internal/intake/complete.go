@@ -14,7 +14,7 @@ func (s *Service) Complete(ctx context.Context, c custody.Caller, done custody.C
 	if err := custody.Authorize(custody.OpCompleteUpload, c, done.OrgID); err != nil {
 		return custody.Answer{}, err
 	}
-	if a, found, err := s.replay(ctx, i); found || err != nil {
+	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}
 	u, err := s.upload(ctx, done.OrgID, done.UploadID)
@@ -50,7 +50,7 @@ func (s *Service) Complete(ctx context.Context, c custody.Caller, done custody.C
 		return tx.KeepAnswer(ctx, i, a)
 	})
 	if errors.Is(err, custody.ErrTaken) {
-		a, _, err = s.replay(ctx, i)
+		a, _, err = i.Replay(ctx, s.store)
 	}
 	return a, err
 }

@@ -54,7 +54,7 @@ func (s *Service) submit(ctx context.Context, c custody.Caller, sub custody.Subm
 		return custody.Answer{}, err
 	}
 	defer leave()
-	if a, found, err := s.replay(ctx, i); found || err != nil { // an answer outlives the original
+	if a, found, err := i.Replay(ctx, s.store); found || err != nil { // an answer outlives the original
 		return a, err
 	}
 	if sub.OriginalUploadID != "" {
@@ -76,7 +76,7 @@ func (s *Service) submit(ctx context.Context, c custody.Caller, sub custody.Subm
 	var silent *custody.NoAnswer
 	switch {
 	case errors.Is(err, custody.ErrTaken): // the same request, at the same time, in another process
-		a, _, err := s.replay(ctx, i)
+		a, _, err := i.Replay(ctx, s.store)
 		return a, err
 	case errors.As(err, &refusal):
 		return custody.Answer{}, custody.Errorf(custody.CodeContentRefused, "the %s gate refused the content: %s", refusal.Gate, refusal.Message).

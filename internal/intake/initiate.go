@@ -13,7 +13,7 @@ func (s *Service) Initiate(ctx context.Context, c custody.Caller, r custody.Rese
 	if err := custody.Authorize(custody.OpInitiateUpload, c, r.OrgID); err != nil {
 		return custody.Answer{}, err
 	}
-	if a, found, err := s.replay(ctx, i); found || err != nil {
+	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}
 	now := custody.Now()
@@ -54,7 +54,7 @@ func (s *Service) Initiate(ctx context.Context, c custody.Caller, r custody.Rese
 	}
 	switch {
 	case errors.Is(err, custody.ErrTaken):
-		a, _, err := s.replay(ctx, i)
+		a, _, err := i.Replay(ctx, s.store)
 		return a, err
 	case errors.Is(err, custody.ErrQuota):
 		return custody.Answer{}, s.quotaExceeded(ctx, r.OrgID, r.SizeBytes)

@@ -113,18 +113,6 @@ func (s *Service) enter(i custody.Idempotency) (leave func(), err error) {
 	}, nil
 }
 
-// replay returns the answer given under the key before; found is false for a fresh key.
-func (s *Service) replay(ctx context.Context, i custody.Idempotency) (a custody.Answer, found bool, err error) {
-	requestHash, a, err := s.store.Answered(ctx, i)
-	if errors.Is(err, custody.ErrNotFound) {
-		return a, false, nil
-	}
-	if err != nil {
-		return a, false, err
-	}
-	return a, true, i.Match(requestHash)
-}
-
 // upload reads the organization's upload, or answers 404.
 func (s *Service) upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error) {
 	u, err := s.store.Upload(ctx, orgID, uploadID)

@@ -172,7 +172,7 @@ func (s *Service) repeatPart(ctx context.Context, u custody.Upload, p custody.In
 
 func (s *Service) answerRepeated(ctx context.Context, u custody.Upload, again custody.Part, i custody.Idempotency) (custody.Answer, error) {
 	i.RequestHash = partHash(again)
-	if a, found, err := s.replay(ctx, i); found || err != nil {
+	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}
 	accepted, err := s.store.Part(ctx, u.ID, again.Number)
@@ -192,7 +192,7 @@ func (s *Service) answerRepeated(ctx context.Context, u custody.Upload, again cu
 	}
 	err = s.store.InTx(ctx, func(tx Tx) error { return tx.KeepAnswer(ctx, i, a) })
 	if errors.Is(err, custody.ErrTaken) {
-		a, _, err = s.replay(ctx, i)
+		a, _, err = i.Replay(ctx, s.store)
 	}
 	return a, err
 }

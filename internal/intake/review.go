@@ -21,7 +21,7 @@ func (s *Service) AttachReview(ctx context.Context, c custody.Caller, r custody.
 	if err := RefuseClaims(r.Body, map[string]string{"/notes": r.Notes, "/review_id": r.ReviewID, "/reviewer": r.Reviewer}); err != nil {
 		return custody.Answer{}, err
 	}
-	if a, found, err := s.replay(ctx, i); found || err != nil { // an answer outlives its upload
+	if a, found, err := i.Replay(ctx, s.store); found || err != nil { // an answer outlives its upload
 		return a, err
 	}
 	var a custody.Answer
@@ -46,7 +46,7 @@ func (s *Service) AttachReview(ctx context.Context, c custody.Caller, r custody.
 		return tx.KeepAnswer(ctx, i, a)
 	})
 	if errors.Is(err, custody.ErrTaken) {
-		a, _, err = s.replay(ctx, i)
+		a, _, err = i.Replay(ctx, s.store)
 	}
 	return a, err
 }

@@ -176,7 +176,7 @@ func (s *Service) keyState(ctx context.Context, purpose, id string) (custody.Key
 // onceInHouse records a change of the installation, carries it out and keeps its answer, or repeats the answer given before.
 // The key store is no part of the transaction, so the record of the intent comes first: no change is without its line.
 func (s *Service) onceInHouse(ctx context.Context, c custody.Caller, i custody.Idempotency, action, detail string, change func() (any, error), checks ...func() error) (custody.Answer, error) {
-	if a, found, err := s.answered(ctx, i); found || err != nil {
+	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}
 	for _, check := range checks {

@@ -217,7 +217,7 @@ func (s *Service) withToken(ctx context.Context, a custody.Answer) (custody.Answ
 
 // once carries out a change and keeps its answer with it, or repeats the answer given before.
 func (s *Service) once(ctx context.Context, i custody.Idempotency, change func(Tx) (result any, err error)) (a custody.Answer, err error) {
-	if a, found, err := s.answered(ctx, i); found || err != nil {
+	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}
 	err = s.store.InTx(ctx, func(tx Tx) error {
@@ -231,30 +231,12 @@ func (s *Service) once(ctx context.Context, i custody.Idempotency, change func(T
 		return tx.KeepAnswer(ctx, i, a)
 	})
 	if errors.Is(err, custody.ErrTaken) {
-		a, _, err = s.answered(ctx, i)
+		a, _, err = i.Replay(ctx, s.store)
 	}
 	if err != nil {
 		return custody.Answer{}, err
 	}
 	return a, nil
-}
-
-// answered is the answer given before under the key of i.
-func (s *Service) answered(ctx context.Context, i custody.Idempotency) (a custody.Answer, found bool, err error) {
-	if i.Key == "" {
-		return a, false, nil
-	}
-	requestHash, a, err := s.store.Answered(ctx, i)
-	if errors.Is(err, custody.ErrNotFound) {
-		return custody.Answer{}, false, nil
-	}
-	if err == nil {
-		err = i.Match(requestHash)
-	}
-	if err != nil {
-		return custody.Answer{}, false, err
-	}
-	return a, true, nil
 }
 
 // auditLine says that c did action now.

@@ -69,10 +69,8 @@ func (s *Service) Withdraw(ctx context.Context, c custody.Caller, w custody.With
 	if err := custody.Authorize(custody.OpWithdrawUpload, c, w.OrgID); err != nil {
 		return custody.Answer{}, err
 	}
-	if requestHash, a, err := s.store.Answered(ctx, i); err == nil {
-		return a, i.Match(requestHash)
-	} else if !errors.Is(err, custody.ErrNotFound) {
-		return custody.Answer{}, err
+	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
+		return a, err
 	}
 	if err := s.accept(ctx, c, w); err != nil {
 		return custody.Answer{}, err
@@ -88,10 +86,7 @@ func (s *Service) Withdraw(ctx context.Context, c custody.Caller, w custody.With
 	}
 	err = s.store.InTx(ctx, func(tx Tx) error { return tx.KeepAnswer(ctx, i, a) })
 	if errors.Is(err, custody.ErrTaken) { // the same request, at the same time
-		var requestHash string
-		if requestHash, a, err = s.store.Answered(ctx, i); err == nil {
-			err = i.Match(requestHash)
-		}
+		a, _, err = i.Replay(ctx, s.store)
 	}
 	return a, err
 }
