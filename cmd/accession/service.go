@@ -248,26 +248,6 @@ func adminToken(data, given string) (token, place string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", "", err
 	}
-	leftovers, err := filepath.Glob(place + ".new-*") // of a death while it was made
-	for _, leftover := range leftovers {
-		err = errors.Join(err, os.Remove(leftover))
-	}
-	if err != nil {
-		return "", "", err
-	}
 	token = rand.Text() + rand.Text()
-	return token, place, writeSecret(place, token+"\n")
-}
-
-// writeSecret gives the file its name once its text is durable: a crash leaves no half secret.
-func writeSecret(path, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), path)
+	return token, place, errors.Join(keystore.RemoveUnnamedSecrets(place), keystore.WriteSecret(place, []byte(token+"\n")))
 }

@@ -1,7 +1,6 @@
 package keystore
 
 import (
-	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -29,26 +28,24 @@ func OpenKeyFile(path string, mustExist bool) (*secrets.Keeper, error) {
 	if err != nil || len(raw) != KeySize {
 		return nil, errors.New("key file: must hold 32 bytes as base64")
 	}
-	leftovers, err := filepath.Glob(path + ".new-*") // of a death while the file was made: copies of the key
-	for _, leftover := range leftovers {
-		err = errors.Join(err, os.Remove(leftover))
-	}
-	if err != nil {
+	if err := RemoveUnnamedSecrets(path); err != nil {
 		return nil, fmt.Errorf("key file: %w", err)
 	}
 	return localsecrets.NewKeeper([KeySize]byte(raw)), nil
 }
 
-// createKeyFile gives the file its name once its bytes are durable: a crash leaves no half key file, which would keep the
-// service from starting, and one that somebody else made meanwhile is not replaced.
-func createKeyFile(path string) (text []byte, err error) {
-	raw := make([]byte, KeySize)
-	rand.Read(raw)
-	text = []byte(base64.StdEncoding.EncodeToString(raw) + "\n")
+func createKeyFile(path string) ([]byte, error) {
+	text := []byte(base64.StdEncoding.EncodeToString(randomKey()) + "\n")
+	return text, WriteSecret(path, text)
+}
+
+// WriteSecret makes the file at path, mode 0600, and gives it its name once its text is durable: a crash leaves no half
+// secret, which would keep the service from starting, and one that somebody else made meanwhile is not replaced.
+func WriteSecret(path string, text []byte) error {
 	crashpoint.Hit("keyfile: before create")
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+unnamed) // mode 0600
 	if err != nil {
-		return nil, err
+		return err
 	}
 	crashpoint.Hit("keyfile: after create")
 	_, err = f.Write(text)
@@ -59,13 +56,24 @@ func createKeyFile(path string) (text []byte, err error) {
 		crashpoint.Hit("keyfile: after link")
 	}
 	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = errors.Join(dir.Sync(), dir.Close())
 	crashpoint.Hit("keyfile: after folder sync")
-	return text, err
+	return err
+}
+
+const unnamed = ".new-*" // ends the name of a secret that has not got its own yet
+
+// RemoveUnnamedSecrets removes what a death inside WriteSecret(path) left: copies of a secret.
+func RemoveUnnamedSecrets(path string) error {
+	leftovers, err := filepath.Glob(path + unnamed)
+	for _, leftover := range leftovers {
+		err = errors.Join(err, os.Remove(leftover))
+	}
+	return err
 }

@@ -4,11 +4,13 @@
 package keystore
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"embed"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/accession/accession/internal/custody"
@@ -69,7 +71,7 @@ func (s *Store) DataKey(ctx context.Context, uploadID string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.unwrap(ctx, uploadID, wrapped)
+	return s.unwrapKey(ctx, uploadID, wrapped)
 }
 
 // DestroyDataKey destroys the data key of an upload and confirms that it is gone. An absent key counts as destroyed.
@@ -106,62 +108,30 @@ func (s *Store) DataKeysBefore(ctx context.Context, then time.Time) (uploadIDs [
 	return uploadIDs, err
 }
 
-// SigningKey is one key of a purpose, for example "credential".
-type SigningKey struct {
-	ID  string
-	Key []byte
-}
-
-// SigningKeys returns the keys of a purpose that still verify, newest first; the first one signs. Where there is none yet
-// it makes one.
-func (s *Store) SigningKeys(ctx context.Context, purpose string) ([]SigningKey, error) {
-	keys, err := s.signingKeys(ctx, purpose)
-	if err != nil || len(keys) > 0 {
-		return keys, err
-	}
-	id := custody.NewID("key")
-	_, wrapped, err := s.newKey(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.db.InTx(ctx, func(q sqldb.Querier) error { // another replica may have been first
-		_, err := q.Exec(ctx, `INSERT INTO signing_keys (key_id, purpose, wrapped, created_at)
-			SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM signing_keys WHERE purpose = $5 AND retired_at = 0)`,
-			id, purpose, wrapped, custody.Now().UnixMilli(), purpose)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	return s.signingKeys(ctx, purpose)
-}
-
-func (s *Store) signingKeys(ctx context.Context, purpose string) ([]SigningKey, error) {
-	var keys []SigningKey
-	err := s.db.Each(ctx, `SELECT key_id, wrapped FROM signing_keys WHERE purpose = $1 AND retired_at = 0 ORDER BY created_at DESC, key_id DESC`,
-		[]any{purpose}, func(scan func(...any) error) error {
-			var k SigningKey
-			err := scan(&k.ID, &k.Key)
-			keys = append(keys, k)
-			return err
-		})
-	for i, k := range keys {
-		if err == nil {
-			keys[i].Key, err = s.unwrap(ctx, k.ID, k.Key)
-		}
-	}
-	return keys, err
-}
-
-// newKey makes a key and wraps it together with the name it belongs to: the keeper takes no associated data, and a wrapped
-// key must not pass for another's.
+// newKey makes a key of KeySize and wraps it.
 func (s *Store) newKey(ctx context.Context, name string) (key, wrapped []byte, err error) {
-	key = make([]byte, KeySize)
+	key = randomKey()
+	wrapped, err = s.wrap(ctx, name, key)
+	return key, wrapped, err
+}
+
+func randomKey() []byte {
+	key := make([]byte, KeySize)
 	rand.Read(key)
-	wrapped, err = s.keeper.Encrypt(ctx, append([]byte(name+"\x00"), key...))
-	if err != nil {
-		return nil, nil, fmt.Errorf("wrap key: %w", err)
+	return key
+}
+
+// wrap wraps a secret together with the name it belongs to: the keeper takes no associated data, and a wrapped secret must
+// not pass for another's.
+func (s *Store) wrap(ctx context.Context, name string, secret []byte) ([]byte, error) {
+	if name == "" || strings.Contains(name, "\x00") || len(secret) < KeySize {
+		return nil, fmt.Errorf("wrap key: it needs a name and at least %d bytes", KeySize)
 	}
-	return key, wrapped, nil
+	wrapped, err := s.keeper.Encrypt(ctx, append([]byte(name+"\x00"), secret...))
+	if err != nil {
+		return nil, fmt.Errorf("wrap key: %w", err)
+	}
+	return wrapped, nil
 }
 
 func (s *Store) unwrap(ctx context.Context, name string, wrapped []byte) ([]byte, error) {
@@ -169,12 +139,23 @@ func (s *Store) unwrap(ctx context.Context, name string, wrapped []byte) ([]byte
 	if err != nil {
 		return nil, fmt.Errorf("unwrap key: %w", err)
 	}
-	prefix := name + "\x00"
-	if len(plain) != len(prefix)+KeySize || string(plain[:len(prefix)]) != prefix {
-		return nil, errors.New("unwrap key: it belongs to something else")
+	secret, ok := bytes.CutPrefix(plain, []byte(name+"\x00"))
+	if !ok || len(secret) < KeySize {
+		return nil, errForeignKey
 	}
-	return plain[len(prefix):], nil
+	return secret, nil
 }
+
+// unwrapKey is unwrap for a key of exactly KeySize.
+func (s *Store) unwrapKey(ctx context.Context, name string, wrapped []byte) ([]byte, error) {
+	key, err := s.unwrap(ctx, name, wrapped)
+	if err == nil && len(key) != KeySize {
+		return nil, errForeignKey
+	}
+	return key, err
+}
+
+var errForeignKey = errors.New("unwrap key: it belongs to something else")
 
 // Ready answers whether the key store does.
 func (s *Store) Ready(ctx context.Context) error {

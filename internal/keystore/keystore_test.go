@@ -212,7 +212,7 @@ func TestAnotherKeyFileIsRefused(t *testing.T) {
 func TestSigningKeysAreMadeOnce(t *testing.T) {
 	s := open(t)
 	var group sync.WaitGroup
-	got := make([][]keystore.SigningKey, 8)
+	got := make([][]custody.SigningKey, 8)
 	for i := range got {
 		group.Go(func() {
 			var err error

@@ -2,17 +2,25 @@ package keystore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/sqldb"
 )
 
-// Signing secrets are signing keys of any length: 32 bytes of HMAC key, or an RSA key as PKCS#8. They share their table with
-// SigningKeys; a purpose that holds other than 32 bytes is read here only.
+// SigningKeys are the SigningSecrets of a purpose whose keys are KeySize random bytes; a longer secret is an error.
+func (s *Store) SigningKeys(ctx context.Context, purpose string) ([]custody.SigningKey, error) {
+	keys, err := s.SigningSecrets(ctx, purpose, func() ([]byte, error) { return randomKey(), nil })
+	for _, k := range keys {
+		if len(k.Key) != KeySize {
+			return nil, errForeignKey
+		}
+	}
+	return keys, err
+}
+
+// Signing secrets are of any length from KeySize on: an HMAC key, or an RSA key as PKCS#8.
 
 // SigningSecrets returns the keys of a purpose that still verify, newest first. Where there is none, what generate makes
 // becomes the first; of several replicas that find none, one wins.
@@ -26,7 +34,7 @@ func (s *Store) SigningSecrets(ctx context.Context, purpose string, generate fun
 		return nil, fmt.Errorf("make signing key: %w", err)
 	}
 	id := custody.NewID("key")
-	wrapped, err := s.wrapSecret(ctx, id, secret)
+	wrapped, err := s.wrap(ctx, id, secret)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +55,14 @@ func (s *Store) signingSecrets(ctx context.Context, purpose string) ([]custody.S
 		if err != nil {
 			return nil, err
 		}
-		keys[i].Key, err = s.unwrapSecret(ctx, k.ID, k.Key)
+		keys[i].Key, err = s.unwrap(ctx, k.ID, k.Key)
 	}
 	return keys, err
 }
 
 // AddSigningSecret keeps a new key of a purpose under keyID; it is durable on return.
 func (s *Store) AddSigningSecret(ctx context.Context, purpose, keyID string, secret []byte) error {
-	wrapped, err := s.wrapSecret(ctx, keyID, secret)
+	wrapped, err := s.wrap(ctx, keyID, secret)
 	if err != nil {
 		return err
 	}
@@ -122,28 +130,4 @@ func (s *Store) list(ctx context.Context, where, purpose string) (keys []custody
 			return nil
 		})
 	return keys, err
-}
-
-// wrapSecret wraps like newKey: together with the name the secret belongs to.
-func (s *Store) wrapSecret(ctx context.Context, name string, secret []byte) ([]byte, error) {
-	if name == "" || strings.Contains(name, "\x00") || len(secret) < KeySize {
-		return nil, fmt.Errorf("wrap key: a signing key needs a name and at least %d bytes", KeySize)
-	}
-	wrapped, err := s.keeper.Encrypt(ctx, append([]byte(name+"\x00"), secret...))
-	if err != nil {
-		return nil, fmt.Errorf("wrap key: %w", err)
-	}
-	return wrapped, nil
-}
-
-func (s *Store) unwrapSecret(ctx context.Context, name string, wrapped []byte) ([]byte, error) {
-	plain, err := s.keeper.Decrypt(ctx, wrapped)
-	if err != nil {
-		return nil, fmt.Errorf("unwrap key: %w", err)
-	}
-	secret, ok := strings.CutPrefix(string(plain), name+"\x00")
-	if !ok || len(secret) < KeySize {
-		return nil, errors.New("unwrap key: it belongs to something else")
-	}
-	return []byte(secret), nil
 }
