@@ -46,12 +46,9 @@ else to standard error, so that the token can be written to a file.`,
 			request := client.IssueRequest{
 				OrgID: conn.org, Role: role, Scope: strings.Join(scope, " "), IdempotencyKey: client.NewIdempotencyKey(),
 			}
-			if expires != "" {
-				at, err := time.Parse(time.RFC3339, expires)
-				if err != nil {
-					return usagef("--expires-at %q is no date-time: write it like 2027-05-01T00:00:00Z", expires)
-				}
-				request.ExpiresAt = at
+			var err error
+			if request.ExpiresAt, err = expiry(expires); err != nil {
+				return err
 			}
 			service, err := conn.openAdmin()
 			if err != nil {
@@ -80,4 +77,16 @@ else to standard error, so that the token can be written to a file.`,
 	cmd.Flags().StringSliceVar(&scope, "scope", nil, "narrow the role's scopes, comma-separated")
 	cmd.Flags().StringVar(&expires, "expires-at", "", "RFC 3339 date-time; default: set by the service")
 	return cmd
+}
+
+// expiry reads --expires-at; empty leaves the end to the service.
+func expiry(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, usagef("--expires-at %q is no date-time: write it like 2027-05-01T00:00:00Z", text)
+	}
+	return at, nil
 }

@@ -110,12 +110,9 @@ The token goes to standard output, this once; all else to standard error.`,
 			if cmd.Flags().Changed("overlap") {
 				request.Overlap = &overlap
 			}
-			if expires != "" {
-				at, err := time.Parse(time.RFC3339, expires)
-				if err != nil {
-					return usagef("--expires-at %q is no date-time: write it like 2027-05-01T00:00:00Z", expires)
-				}
-				request.ExpiresAt = at
+			var err error
+			if request.ExpiresAt, err = expiry(expires); err != nil {
+				return err
 			}
 			service, err := conn.openAdmin()
 			if err != nil {
