@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
+
+	"github.com/accession/accession/internal/extract/charset"
 )
 
 // Formats that a worker can read. A new one is a row in formats (worker.go), a case in detect and a file of its own.
@@ -54,7 +56,7 @@ func detect(content io.ReaderAt, size int64, declared string) (detected, error) 
 	}
 	found := mimetype.Detect(start)
 	binary := found.Is("application/octet-stream")
-	wide := binary && wideText(head) != nil
+	wide := binary && charset.Wide(head) != nil
 	d.media, _, _ = strings.Cut(found.String(), ";")
 
 	switch {
