@@ -18,21 +18,30 @@ const maxMarks = 8
 // a soft hyphen is put together again. Invalid bytes become U+FFFD. It never fails and is idempotent; the result
 // may be longer than s in bytes (normalisation), by at most a factor of three.
 // Contract: AI context, "no control characters".
-func Sanitize(s string) string {
-	out := clean(strings.ToValidUTF8(s, string(utf8.RuneError)))
+func Sanitize(s string) string { return sanitizeAt(s, nil) }
+
+// sanitizeAt is Sanitize and makes the ascending byte offsets of s in at offsets of the result. At even indexes are starts,
+// at odd ones ends: of a character that is composed, a start becomes its start, an end its end.
+func sanitizeAt(s string, at []int) string {
+	out := clean(validAt(s, at), at)
 	if norm.NFC.IsNormalString(out) {
 		return out
 	}
-	return clean(norm.NFC.String(out))
+	return clean(composedAt(out, at), at)
 }
 
 // clean drops what must not be served, bounds combining marks and settles white space, in one pass over valid UTF-8.
-func clean(s string) string {
+// An offset in at becomes the end of what was kept before it.
+func clean(s string, at []int) string {
 	var b strings.Builder
 	b.Grow(len(s))
 	var space bool
 	var breaks, marks int
+	next := 0 // of at
 	for i := 0; i < len(s); {
+		for ; next < len(at) && at[next] <= i; next++ {
+			at[next] = b.Len()
+		}
 		if c := s[i]; c == ' ' { // most characters by far are ASCII
 			space = true
 			i++
@@ -82,6 +91,9 @@ func clean(s string) string {
 		}
 		space, breaks = false, 0
 		b.WriteRune(r)
+	}
+	for ; next < len(at); next++ {
+		at[next] = b.Len()
 	}
 	return b.String()
 }

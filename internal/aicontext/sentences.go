@@ -23,10 +23,12 @@ const (
 // ErrPages reports pages that are not in document order with distinct, non-negative numbers.
 var ErrPages = errors.New("pages must have distinct, increasing numbers, 0 only for a document without pages")
 
-// Page is the extracted text of one page. Number counts from 1; 0 stands for a document without pages.
+// Page is the extracted text of one page. Number counts from 1; 0 stands for a document without pages. Hidden are the
+// stretches of Text that nobody sees who looks at the page; only Signals reads them.
 type Page struct {
-	Number int    `json:"number"`
-	Text   string `json:"text"`
+	Number int         `json:"number"`
+	Text   string      `json:"text"`
+	Hidden []HiddenRun `json:"hidden,omitempty"`
 }
 
 // PageText is the page text that every offset in a summary or an excerpt counts in, in bytes from 0: Sanitize(raw),

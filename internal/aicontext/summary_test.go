@@ -1,7 +1,7 @@
 package aicontext
 
 import (
-	"slices"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -101,7 +101,7 @@ func TestSummarizeAtOnce(t *testing.T) {
 	for range 4 {
 		group.Go(func() {
 			got, err := Summarize(pages, Limits{})
-			if err != nil || got.Text != want.Text || !slices.Equal(got.Signals, want.Signals) {
+			if err != nil || got.Text != want.Text || !reflect.DeepEqual(got.Signals, want.Signals) {
 				t.Errorf("summary %q, error %v", got.Text, err)
 			}
 		})
