@@ -68,7 +68,7 @@ var resourceProofs = proofs{
 			"boundary_label": only("customer-submitted, unverified"), "evaluation_status": only("not_evaluated"), "content_trust": only("untrusted"),
 			"summary": aString, "excerpts": aList, "truncated": aBoolean, "token_count": atLeast(1), "token_limit": only(4096.0), "language": aText,
 			"media_type": only("text/plain"), "source": anObject, "consent_capture": anObject, "corrections": aList, "external_references": aList,
-			"signals": {"there", func(v any) bool { return v != nil }}, "canary": aString, "generated_at": aTime, "context_sha256": aDigest,
+			"signals": {"there", func(v any) bool { return v != nil }}, "canary": aString, "text": aString, "boundary": anObject, "generated_at": aTime, "context_sha256": aDigest,
 		})
 		w.doc.wantProperty(t, w.doc.gives(t, "get", orgPath+"/ai-context/{upload_id}", "200"), "upload_id", true, "string")
 	},

@@ -64,6 +64,7 @@ func newGrounds(t *testing.T) *grounds {
 	hold("sandbox", sandbox, false)
 	hold("admin", adminToken, true)
 	holder := s.oauthClient("harbour", "ai_reader")
+	served := decode[servedContext](t, s.context("harbour", holder.secret, g.uploads[""][0].(string)).want(t, 200, ""))
 	g.credentials["OAuth client"] = map[string]any{"Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(holder.id+":"+holder.secret))}
 	g.known = map[string][]any{
 		"org_id": {"harbour", "harbour", "harbour", "harbour", "harbour", "harbour", "island"}, "asserted_subject_org_id": {"harbour"}, "uploader_organization_id": {"harbour"},
@@ -72,7 +73,7 @@ func newGrounds(t *testing.T) *grounds {
 		"client_file_sha256": {hexSum(g.content)}, "sha256": {hexSum(g.content)}, "parts": {[]any{jsonObject{{"part_number", int64(1)}}}},
 		"scope": {"metadata_read", "ai_context metadata_read", "customer_upload"}, "expires_at": {"2036-01-01T00:00:00Z"},
 		"client_id": {holder.id}, "client_secret": {holder.secret}, "resource": {s.url}, "token": {s.accessToken(holder), s.accessToken(holder)},
-		"credential_id": {}, "key_id": {missing},
+		"credential_id": {}, "key_id": {missing}, "canary": {served.Context.Canary},
 		"cursor": {}, "If-None-Match": {`W/"1.0"`}, "Prefer": {"wait=0"}, "Content-Digest": {"sha-512=:AAAA:"},
 	}
 	g.secrets = append(g.secrets, holder.secret)

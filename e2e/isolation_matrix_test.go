@@ -18,10 +18,10 @@ type stranger struct {
 
 // target is what is asked about: harbour's, or nobody's.
 type target struct {
-	org, upload, credential, signingKey, accessToken string
+	org, upload, credential, signingKey, accessToken, canary string
 }
 
-var nobodys = target{"nowhere", missing, "cred_00000000000000000000000000", "key_00000000000000000000000000", "a.b.c"}
+var nobodys = target{"nowhere", missing, "cred_00000000000000000000000000", "key_00000000000000000000000000", "a.b.c", "accession-canary-rec_00000000000000000000000000"}
 
 // isolationRows are the routes that take an id of an organization or of something that belongs to one, by operationId: the
 // request of a stranger under org's path about a target.
@@ -58,6 +58,15 @@ var isolationRows = map[string]func(by stranger, org string, about target) call{
 	"retireSigningKey": func(_ stranger, _ string, about target) call {
 		return call{method: "POST", path: "/admin/tenant-keys/signing-keys/" + about.signingKey + "/retire", json: map[string]any{"force": true}}
 	},
+	"findCanary": func(_ stranger, _ string, about target) call {
+		return call{method: "GET", path: "/admin/canaries/" + about.canary}
+	},
+	"queueRescans": func(_ stranger, _ string, about target) call {
+		return call{method: "POST", path: "/admin/rescans", json: map[string]any{"org_id": about.org, "upload_id": about.upload}}
+	},
+	"getRescans": func(_ stranger, _ string, about target) call {
+		return call{method: "GET", path: "/admin/rescans?org_id=" + about.org + "&upload_id=" + about.upload}
+	},
 	"introspectAccessToken": formRow("/oauth/introspect", func(about target) url.Values { return url.Values{"token": {about.accessToken}} }),
 	"revokeAccessToken":     formRow("/oauth/revoke", func(about target) url.Values { return url.Values{"token": {about.accessToken}} }),
 	"issueAccessToken": func(by stranger, org string, about target) call { // one's own secret under another's name
@@ -91,15 +100,15 @@ func formRow(path string, fields func(target) url.Values) func(stranger, string,
 func TestIsolationMatrix(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{flags: []string{"--rate-limits", "off"}})
-	served := s.document()
+	published := s.document()
 	rows := append(sorted(isolationRows), aboutNobody...)
-	for _, op := range served.operations {
+	for _, op := range published.operations {
 		if named := strings.Contains(op.Path, "{"); named && isolationRows[op.id] == nil || !slices.Contains(rows, op.id) {
 			t.Errorf("%s %s (%s) has no row", op.Method, op.Path, op.id)
 		}
 	}
 	for _, id := range rows {
-		if !slices.ContainsFunc(served.operations, func(op operation) bool { return op.id == id }) {
+		if !slices.ContainsFunc(published.operations, func(op operation) bool { return op.id == id }) {
 			t.Errorf("there is a row for %s, but no such route", id)
 		}
 	}
@@ -111,6 +120,7 @@ func TestIsolationMatrix(t *testing.T) {
 	withdrawn := victim.submit(text("The pump ran.", nil))
 	victim.withdraw(withdrawn).want(t, 200, "")
 	accessToken, signingKey := s.accessToken(owner), s.signingKey()
+	served := decode[servedContext](t, s.context("harbour", ownerReader.secret, ready).want(t, 200, ""))
 	uploads := map[string]string{
 		"a partner upload": ready, "an open upload": victim.initiate("note.txt", "text/plain", len(note("salt-marsh"))), "a text": victim.submit(text("The pump runs.", nil)),
 		"an internal text": victim.submit(text("The pump hums.", map[string]any{"visibility": "internal_only"})), "a withdrawn text": withdrawn,
@@ -140,7 +150,7 @@ func TestIsolationMatrix(t *testing.T) {
 					return c
 				}
 				for what, id := range uploads {
-					theirs := target{"harbour", id, owner.id, signingKey, accessToken}
+					theirs := target{"harbour", id, owner.id, signingKey, accessToken, served.Context.Canary}
 					for _, org := range []string{"island", "harbour"} {
 						if name == "initiatePartnerUpload" && org == "island" {
 							continue // its own right, or none; about no upload
@@ -166,7 +176,7 @@ func TestIsolationMatrix(t *testing.T) {
 		}
 	}
 	s.do(call{method: "GET", path: "/oauth/identity", bearer: accessToken}).want(t, 200, "") // not revoked by a stranger
-	if found := s.records("harbour", ownerReader.secret, ""); len(found) != 0 {
+	if found := s.records("harbour", ownerReader.secret, ""); len(found) != 1 || found[0].ID != served.RecordID {
 		t.Errorf("records of what was never served: %+v", found)
 	}
 	for _, r := range s.records("island", strangers[len(strangers)-1].client.secret, "") {

@@ -59,6 +59,7 @@ func (a *App) showContext(bounded *client.AIContext) {
 	a.row("tokens", tokens)
 	a.row("signals", client.Gate{Detail: c.Signals}.DetailText())
 	a.row("corrected", strings.Join(c.Corrections, ", "))
+	a.row("canary", c.Canary)
 	fmt.Fprintf(a.Stdout, "\nSummary\n%s\n", indented(c.Summary))
 	if len(c.Excerpts) > 0 {
 		fmt.Fprintln(a.Stdout, "\nExcerpts")

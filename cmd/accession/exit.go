@@ -56,6 +56,16 @@ func (e *verdictError) Error() string {
 	return text
 }
 
+// refusedError is a re-scan that refused stored uploads.
+type refusedError struct{ text string }
+
+func (e *refusedError) Error() string { return e.text }
+
+// nothingFoundError is a search without a result.
+type nothingFoundError struct{ text string }
+
+func (e *nothingFoundError) Error() string { return e.text }
+
 // adviceError adds the next step to an error.
 type adviceError struct {
 	err  error
@@ -69,6 +79,8 @@ func exitCode(err error) int {
 	var usage *usageError
 	var stopped *interruptedError
 	var verdict *verdictError
+	var nothing *nothingFoundError
+	var refused *refusedError
 	var refusal *client.Error
 	var network *client.NetworkError
 	switch {
@@ -81,6 +93,10 @@ func exitCode(err error) int {
 			return exitRejected
 		}
 		return exitFailure
+	case errors.As(err, &refused):
+		return exitRejected
+	case errors.As(err, &nothing):
+		return exitNotFound
 	case errors.As(err, &network):
 		return exitUnavailable
 	case errors.As(err, &refusal):
@@ -131,6 +147,10 @@ func nextStep(err error) string {
 			return "an operator can resume this upload; give them the upload id"
 		}
 		return "upload the file again"
+	}
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		return "their context is withdrawn; accession withdraw deletes them"
 	}
 	var network *client.NetworkError
 	if errors.As(err, &network) {

@@ -25,6 +25,7 @@ var commands = []struct {
 	{groupDocuments, newAgreementCommand},
 	{groupOrganization, newQuotaCommand},
 	{groupOrganization, newCredentialsCommand},
+	{groupOrganization, newCanaryCommand},
 	{groupService, newServeCommand},
 	{groupService, newDoctorCommand},
 	{groupService, newVersionCommand},

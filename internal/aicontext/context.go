@@ -10,8 +10,11 @@ import (
 )
 
 // Context is what a reader gets of one upload. (Contract decisions, AI context `context`.)
-// ContextSHA256 is over the JSON of the context as composed, without what belongs to one serving or one moment: canary,
-// corrections, external references, generated_at and itself.
+//
+// ContextSHA256 is over the JSON of the context as composed: the same input gives the same digest, and so does each serving.
+// It leaves out what belongs to one serving or one moment: text, boundary, canary, generated_at and itself; corrections and
+// external_references are in it as empty lists. Text repeats Summary and Excerpts for a reader who uses it instead of them, so
+// TokenCount counts those once, and of Text nothing.
 type Context struct {
 	BoundaryLabel      string                 `json:"boundary_label"`
 	EvaluationStatus   string                 `json:"evaluation_status"`
@@ -28,6 +31,8 @@ type Context struct {
 	Corrections        []string               `json:"corrections"`
 	ExternalReferences []custody.Reference    `json:"external_references"`
 	Signals            []Signal               `json:"signals"`
+	Text               string                 `json:"text,omitempty"`
+	Boundary           *Boundary              `json:"boundary,omitempty"`
 	Canary             string                 `json:"canary,omitempty"`
 	GeneratedAt        *time.Time             `json:"generated_at,omitempty"`
 	ContextSHA256      string                 `json:"context_sha256,omitempty"`

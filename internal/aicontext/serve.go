@@ -2,8 +2,10 @@ package aicontext
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/accession/accession/internal/custody"
 )
@@ -15,6 +17,7 @@ type Store interface {
 	Corrections(ctx context.Context, orgID, uploadID string, limit int) ([]string, error)
 	References(ctx context.Context, uploadID string, limit int) ([]custody.Reference, error)
 	Records(ctx context.Context, q custody.RecordQuery) (records []custody.Record, next int64, err error)
+	Record(ctx context.Context, recordID string) (custody.Record, error)
 	InTx(ctx context.Context, fn func(Tx) error) error
 }
 
@@ -34,12 +37,13 @@ const maxNamed = 20
 
 // Service serves contexts with evidence.
 type Service struct {
-	store Store
-	vault Vault
+	store  Store
+	vault  Vault
+	marker func() string // at least 128 random bits, in capitals and digits
 }
 
 // NewService makes the service.
-func NewService(store Store, vault Vault) *Service { return &Service{store, vault} }
+func NewService(store Store, vault Vault) *Service { return &Service{store, vault, rand.Text} }
 
 // Serve gives one reader the bounded context of one upload, after the record of it is durable: no record, no serving.
 // surface is "rest" or "mcp". Errors: access_denied, upload_not_found, context_not_ready, visibility_denied,
@@ -80,7 +84,7 @@ func (s *Service) Serve(ctx context.Context, c custody.Caller, orgID, uploadID, 
 	return custody.Serving{UploadID: u.ID, OrgID: u.OrgID, Visibility: u.Visibility, Context: served, RecordID: record.ID}, nil
 }
 
-// open reads the published context and marks it with the canary of this serving, by which its record can be found again.
+// open reads the published context and wraps it for this serving.
 func (s *Service) open(ctx context.Context, u custody.Upload, recordID string) (served []byte, sum string, err error) {
 	a, err := s.store.Artifact(ctx, u.ID, "context")
 	if err != nil {
@@ -103,7 +107,9 @@ func (s *Service) open(ctx context.Context, u custody.Upload, recordID string) (
 	for i, r := range c.ExternalReferences {
 		c.ExternalReferences[i].ReviewID, c.ExternalReferences[i].Reviewer = Sanitize(r.ReviewID), Sanitize(r.Reviewer)
 	}
-	c.Canary = "accession-canary-" + recordID
+	if err := c.wrap(recordID, s.marker); err != nil {
+		return nil, "", err
+	}
 	served, err = json.Marshal(c)
 	return served, c.ContextSHA256, err
 }
@@ -148,3 +154,26 @@ func (s *Service) Records(ctx context.Context, c custody.Caller, q custody.Recor
 	}
 	return s.store.Records(ctx, q)
 }
+
+// FindCanary answers the record of the serving that carried a canary, whatever became of the upload since. An operator asks
+// it, who does not know the organization. Errors: authentication_required, credential_invalid, canary_not_found,
+// service_unavailable.
+func (s *Service) FindCanary(ctx context.Context, c custody.Caller, canary string) (custody.Record, error) {
+	if err := custody.Authorize(custody.OpFindCanary, c, ""); err != nil {
+		return custody.Record{}, err
+	}
+	id, ok := strings.CutPrefix(canary, canaryPrefix)
+	if !ok {
+		return custody.Record{}, noSuchCanary
+	}
+	r, err := s.store.Record(ctx, id)
+	switch {
+	case errors.Is(err, custody.ErrNotFound), err == nil && r.Outcome != custody.OutcomeServed: // a refusal carried none
+		return custody.Record{}, noSuchCanary
+	case err != nil:
+		return custody.Record{}, custody.Unavailable(err)
+	}
+	return r, nil
+}
+
+var noSuchCanary = custody.Errorf(custody.CodeCanaryNotFound, "no serving carries this canary")

@@ -47,6 +47,15 @@ func (s *shelf) Records(context.Context, custody.RecordQuery) ([]custody.Record,
 	return s.kept, 0, nil
 }
 
+func (s *shelf) Record(_ context.Context, id string) (custody.Record, error) {
+	for _, r := range s.kept {
+		if r.ID == id {
+			return r, s.readErr
+		}
+	}
+	return custody.Record{}, custody.ErrNotFound
+}
+
 func (s *shelf) InTx(_ context.Context, fn func(Tx) error) error {
 	if s.during != nil {
 		s.during()

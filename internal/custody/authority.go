@@ -23,6 +23,7 @@ const (
 	OpQuota            Operation = "getQuota"
 	OpAIContext        Operation = "getAIContext"
 	OpRequestRecords   Operation = "listRequestRecords"
+	OpFindCanary       Operation = "findCanary"
 	OpCustomerUpload   Operation = "createCustomerUpload"
 	OpCorrection       Operation = "createCorrection"
 	OpExternalReview   Operation = "attachExternalReview"
@@ -52,6 +53,7 @@ var accessTable = map[Operation]access{
 
 var adminOperations = []Operation{
 	OpIssueCredential, OpListCredentials, OpRevokeCredential, OpRotateCredential, OpListSigningKeys, OpRotateSigningKey, OpRetireSigningKey,
+	OpFindCanary,
 }
 
 // AdminOnly tells whether op takes the admin token and nothing else.

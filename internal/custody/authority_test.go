@@ -20,6 +20,7 @@ func TestAuthorize(t *testing.T) {
 		admin    custody.Code
 	}{
 		{custody.OpIssueCredential, "", "", "credential_invalid", "credential_invalid", ok},
+		{custody.OpFindCanary, "", "", "credential_invalid", "credential_invalid", ok},
 		{custody.OpInitiateUpload, "solution_company_upload", "customer_upload", "credential_not_bound", "credential_not_bound", "credential_not_bound"},
 		{custody.OpPutPart, "solution_company_upload", "customer_upload", "credential_not_bound", "credential_not_bound", "credential_not_bound"},
 		{custody.OpCompleteUpload, "solution_company_upload", "customer_upload", "credential_not_bound", "credential_not_bound", "credential_not_bound"},

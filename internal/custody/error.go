@@ -47,6 +47,7 @@ const (
 	CodeCredentialNotActive Code = "credential_not_active"
 	CodeSigningKeyNotFound  Code = "signing_key_not_found"
 	CodeSigningKeyInUse     Code = "signing_key_in_use"
+	CodeCanaryNotFound      Code = "canary_not_found"
 
 	CodeIdempotencyConflict    Code = "idempotency_conflict"
 	CodeIdempotencyInProgress  Code = "idempotency_in_progress"
@@ -91,6 +92,7 @@ var Codes = []CodeInfo{
 	{CodeContextNotReady, 404, "The upload has no AI context to serve.", "Poll the status until READY; other terminal statuses never have one."},
 	{CodeCredentialNotFound, 404, "There is no such credential.", "Check the credential id; list the credentials."},
 	{CodeSigningKeyNotFound, 404, "There is no such signing key, or it is retired.", "List the signing keys."},
+	{CodeCanaryNotFound, 404, "No serving carries this canary.", "Send it whole: accession-canary-rec_ and 26 characters."},
 	{CodeRouteNotFound, 404, "There is no such path.", "See the published contract."},
 	{CodeMethodNotAllowed, 405, "The path does not take this method.", "See the Allow header."},
 	{CodeNotAcceptable, 406, "The answer cannot have the form the Accept header asks for.", "Accept application/json."},

@@ -101,7 +101,10 @@ func (contextData) Schema(huma.Registry) *huma.Schema {
 		"boundary_label": only(custody.BoundaryLabel), "evaluation_status": only(custody.EvaluationStatus), "content_trust": only("untrusted"),
 		"summary": str, "excerpts": list, "truncated": {Type: "boolean"}, "token_count": num, "token_limit": num,
 		"language": str, "media_type": str, "source": obj, "consent_capture": obj,
-		"corrections": {Type: "array", Items: str}, "external_references": list, "signals": {}, "canary": str,
+		"corrections": {Type: "array", Items: str}, "external_references": list, "signals": {},
+		"text":         {Type: "string", Description: "Summary, excerpts and canary between the two lines of the boundary, to put before a model instead of summary and excerpts."},
+		"canary":       {Type: "string", Description: "Of this serving alone; an administrator finds its request record by it."},
+		"boundary":     {Type: "object", Description: "The first and the last line of text, and the random marker in them, which stands nowhere else in the context.", AdditionalProperties: true, Properties: map[string]*huma.Schema{"marker": str, "begin": str, "end": str}},
 		"generated_at": {Type: "string", Format: "date-time"}, "context_sha256": {Type: "string", Pattern: "^[a-f0-9]{64}$"},
 	}}
 }

@@ -54,3 +54,16 @@ func TestRecords(t *testing.T) {
 		b.call("GET", records+c.query, nil, asAI).wants(t, 400, custody.CodeInvalidRequest, c.path)
 	}
 }
+
+func TestCanary(t *testing.T) {
+	b := newBench(t)
+	const at = "/admin/canaries/accession-canary-rec_1"
+	data := b.call("GET", at, nil, admin).succeeds(t, 200)
+	if data["record_id"] != "rec_1" || data["org_id"] != "org_1" || b.got != any("accession-canary-rec_1") || !b.caller.Admin {
+		t.Errorf("data %v, the room got %v of %+v", data, b.got, b.caller)
+	}
+	b.err = custody.Errorf(custody.CodeCanaryNotFound, "no serving carries this canary")
+	b.call("GET", at, nil, admin).wants(t, 404, custody.CodeCanaryNotFound, "")
+	b.call("GET", "/admin/canaries/"+strings.Repeat("c", 129), nil, admin).wants(t, 400, custody.CodeInvalidRequest, "/path/canary")
+	b.call("GET", at, nil).wants(t, 401, custody.CodeAuthenticationRequired, "")
+}

@@ -84,6 +84,7 @@ func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, te
 		reviews{intake},
 		withdrawals{withdrawal},
 		contextReads{contexts},
+		canaries{contexts},
 		metadata{d.cfg.BaseURL},
 		sandboxes{d.cfg.Sandbox, d.cfg.BaseURL},
 		health{d.cfg.Log, checks, &singleflight.Group{}},

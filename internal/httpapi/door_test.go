@@ -117,6 +117,11 @@ func (r *rooms) Records(_ context.Context, _ custody.Caller, q custody.RecordQue
 	return r.records, r.next, r.err
 }
 
+func (r *rooms) FindCanary(ctx context.Context, c custody.Caller, canary string) (custody.Record, error) {
+	_, err := r.take(ctx, c, canary, custody.Idempotency{}, nil)
+	return custody.Record{ID: "rec_1", OrgID: "org_1"}, err
+}
+
 func (r *rooms) Authenticate(ctx context.Context, token string) (custody.Caller, error) {
 	if r.office != nil {
 		return r.office.Authenticate(ctx, token)

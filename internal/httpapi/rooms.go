@@ -38,6 +38,7 @@ type Contexts interface {
 	Serve(ctx context.Context, c custody.Caller, orgID, uploadID, surface string) (custody.Serving, error)
 	// Records returns the position to continue before; 0 when there are no more.
 	Records(context.Context, custody.Caller, custody.RecordQuery) (records []custody.Record, next int64, err error)
+	CanaryFinder
 }
 
 // Tenants knows credentials. (Sections 4.4 and 5.)

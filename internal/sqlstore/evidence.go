@@ -69,7 +69,7 @@ func (s queries) Records(ctx context.Context, q custody.RecordQuery) (records []
 	}
 	args = append(args, q.Limit+1) // one more tells whether there are more
 	var last int64
-	err = s.q.Each(ctx, `SELECT position, record_id, request_id, trace_id, org_id, upload_id, credential_id, surface, outcome, context_sha256, bytes, served_at, previous_hash, record_hash
+	err = s.q.Each(ctx, `SELECT position, `+recordColumns+`
 		FROM request_records WHERE `+strings.Join(where, " AND ")+` ORDER BY position DESC LIMIT $`+strconv.Itoa(len(args)), args,
 		func(scan func(...any) error) error {
 			if len(records) == q.Limit {
@@ -78,12 +78,26 @@ func (s queries) Records(ctx context.Context, q custody.RecordQuery) (records []
 			}
 			var r custody.Record
 			var served int64
-			err := scan(&last, &r.ID, &r.RequestID, &r.TraceID, &r.OrgID, &r.UploadID, &r.CredentialID, &r.Surface, &r.Outcome, &r.ContextSHA256, &r.Bytes, &served, &r.PreviousHash, &r.Hash)
+			err := scan(append([]any{&last}, recordFields(&r, &served)...)...)
 			r.ServedAt = moment(served)
 			records = append(records, r)
 			return err
 		})
 	return records, next, err
+}
+
+// Record reads the one record of that id, whatever its organization; ErrNotFound where there is none.
+func (s queries) Record(ctx context.Context, recordID string) (r custody.Record, err error) {
+	var served int64
+	err = s.q.Row(ctx, `SELECT `+recordColumns+` FROM request_records WHERE record_id = $1`, []any{recordID}, recordFields(&r, &served)...)
+	r.ServedAt = moment(served)
+	return r, err
+}
+
+const recordColumns = `record_id, request_id, trace_id, org_id, upload_id, credential_id, surface, outcome, context_sha256, bytes, served_at, previous_hash, record_hash`
+
+func recordFields(r *custody.Record, served *int64) []any {
+	return []any{&r.ID, &r.RequestID, &r.TraceID, &r.OrgID, &r.UploadID, &r.CredentialID, &r.Surface, &r.Outcome, &r.ContextSHA256, &r.Bytes, served, &r.PreviousHash, &r.Hash}
 }
 
 // BeginWithdrawal notes who asked and why.

@@ -155,6 +155,13 @@ func metadataRecords(t *testing.T, in *Installation) {
 	if got := in.page(t, custody.RecordQuery{OrgID: "nobody", Limit: 10}); len(got) != 0 {
 		t.Errorf("an unknown organization has %d records", len(got))
 	}
+	for _, r := range written {
+		if got, err := in.Store.Record(t.Context(), r.ID); err != nil || got != r {
+			t.Errorf("record %s is %+v, %v; want %+v", r.ID, got, err, r)
+		}
+	}
+	_, unknown := in.Store.Record(t.Context(), "rec_0")
+	wantErr(t, "a record that nobody wrote", unknown, custody.ErrNotFound)
 	// What is written between two pages neither moves nor repeats anything.
 	first, next, err := in.Store.Records(t.Context(), custody.RecordQuery{OrgID: "acme", Limit: 10})
 	if err != nil || next == 0 {
