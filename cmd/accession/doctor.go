@@ -64,9 +64,9 @@ func newDoctorCommand(app *App) *cobra.Command {
 func examine(ctx context.Context, s settings) []finding {
 	var found []finding
 	if s.ClamdAddress == "" {
-		found = append(found, examineClamAV(scanner.Inspect(ctx, "", s.ClamAVDatabase))...)
+		found = append(found, examineClamAV(scanner.Inspect(ctx, "", s.ClamAVDatabase), s.signaturesMaxAge())...)
 	} else {
-		found = append(found, examineClamd(ctx, s.ClamdAddress))
+		found = append(found, examineClamd(ctx, s.ClamdAddress, s.signaturesMaxAge()))
 	}
 	for _, f := range extract.New(extract.Config{CacheDir: s.Cache}).Inspect(ctx) {
 		found = append(found, finding(f))
@@ -74,7 +74,7 @@ func examine(ctx context.Context, s settings) []finding {
 	return found
 }
 
-func examineClamAV(i scanner.Inspection) []finding {
+func examineClamAV(i scanner.Inspection, maxAge time.Duration) []finding {
 	program := finding{"clamd", i.Binary.Advice == "", i.Binary.Path + " " + i.Binary.Version, i.Binary.Advice}
 	if i.Binary.Path == "" {
 		program.Detail = "not found"
@@ -88,16 +88,38 @@ func examineClamAV(i scanner.Inspection) []finding {
 	default:
 		signatures.Detail += ": daily " + i.Database.Version + " of " + i.Database.Date.Format(time.DateOnly)
 	}
+	if i.Database.Usable {
+		signatures.examineAge(i.Database.Date, maxAge)
+	}
 	return []finding{program, signatures}
 }
 
-func examineClamd(ctx context.Context, address string) finding {
+// examineAge warns of old signatures; those that would hold the malware gate are something missing.
+func (f *finding) examineAge(date time.Time, maxAge time.Duration) {
+	if age := time.Since(date); !date.IsZero() && age > oldSignatures {
+		f.Detail += fmt.Sprintf(", %d days old", int(age.Hours()/24))
+		if f.Remedy == "" {
+			f.Remedy = "the signatures are older than 7 days: run freshclam"
+		}
+	}
+	if maxAge > 0 {
+		if reason := outdated(date, maxAge); reason != "" {
+			f.OK, f.Remedy = false, "the malware gate holds every upload: "+reason
+		}
+	}
+}
+
+func examineClamd(ctx context.Context, address string, maxAge time.Duration) finding {
 	f := finding{Name: "clamd", Detail: address}
 	clamd, err := scanner.NewClamd(address)
 	if err == nil {
 		var engine scanner.Engine
 		if engine, err = clamd.Health(ctx); err == nil {
 			f.OK, f.Detail = true, fmt.Sprintf("%s: %s %s, signatures %s", address, engine.Name, engine.Version, engine.SignatureVersion)
+			if !engine.SignatureDate.IsZero() {
+				f.Detail += " of " + engine.SignatureDate.Format(time.DateOnly)
+			}
+			f.examineAge(engine.SignatureDate, maxAge)
 		}
 	}
 	if err != nil {

@@ -60,6 +60,7 @@ func (s pipelineSweepStore) ForgetAnswers(ctx context.Context, before time.Time)
 type clamav interface {
 	Scan(ctx context.Context, content io.ReaderAt, size int64) (scanner.Report, error)
 	Health(ctx context.Context) (scanner.Engine, error)
+	Signatures(ctx context.Context) (scanner.Engine, error)
 }
 
 // provenClamd is a clamd that somebody else runs: before each scan it proves that it finds what it must and has the settings
@@ -87,7 +88,8 @@ func (g scanGate) Scan(ctx context.Context, content io.ReaderAt, size int64) (pi
 	return pipeline.ScanReport{
 		Clean: r.Outcome == scanner.Clean, Found: r.Signature, Unscannable: r.Reason,
 		Engine: r.Engine.Name, EngineVersion: r.Engine.Version, SignatureVersion: r.Engine.SignatureVersion, SignatureDate: r.Engine.SignatureDate,
-		TestSignatures: !r.Engine.FullDatabase, Windows: r.Windows, ScannedBytes: r.ScannedBytes,
+		ScannedWith:    r.Engine.Identity(),
+		TestSignatures: !r.Engine.FullDatabase, Windows: r.Windows, Members: r.Members, ScannedBytes: r.ScannedBytes,
 	}, nil
 }
 

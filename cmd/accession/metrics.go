@@ -24,7 +24,7 @@ func (svc *service) openMetrics() {
 	svc.metrics.Watch(metrics.Probes{
 		Queues: func(ctx context.Context) (map[string]metrics.Queue, error) {
 			queues := map[string]metrics.Queue{}
-			for name, lane := range map[string]custody.Lane{"gates": custody.LaneGates, "deletions": custody.LaneDeletions} {
+			for name, lane := range map[string]custody.Lane{"gates": custody.LaneGates, "deletions": custody.LaneDeletions, "rescans": custody.LaneRescans} {
 				waits, oldest, err := svc.store.Backlog(ctx, lane)
 				if err != nil {
 					return nil, err
@@ -37,7 +37,18 @@ func (svc *service) openMetrics() {
 			engine, err := svc.scanner.Health(ctx)
 			return engine.SignatureDate, err
 		},
+		Rescans: func(ctx context.Context) (int, error) {
+			state, err := svc.store.RescanState(ctx, custody.RescanScope{}, custody.Now())
+			return state.Waiting, err
+		},
 	}, svc.log)
+}
+
+// rescanned counts what the pipeline says of a re-scan, if anybody listens.
+func (svc *service) rescanned(outcome string) {
+	if svc.metrics != nil {
+		svc.metrics.Rescan(outcome)
+	}
 }
 
 // serveMetrics serves them on a listener of their own until the returned function is called.

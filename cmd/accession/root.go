@@ -27,6 +27,7 @@ var commands = []struct {
 	{groupOrganization, newCredentialsCommand},
 	{groupOrganization, newCanaryCommand},
 	{groupService, newServeCommand},
+	{groupService, newRescanCommand},
 	{groupService, newDoctorCommand},
 	{groupService, newVersionCommand},
 	{"", newWorkerCommand},

@@ -24,6 +24,7 @@ import (
 	"github.com/accession/accession/internal/keystore"
 	"github.com/accession/accession/internal/metrics"
 	"github.com/accession/accession/internal/pipeline"
+	"github.com/accession/accession/internal/rescan"
 	"github.com/accession/accession/internal/scanner"
 	"github.com/accession/accession/internal/sqldb"
 	"github.com/accession/accession/internal/sqlstore"
@@ -42,6 +43,7 @@ type service struct {
 	scanner   clamav
 	extractor *extract.Extractor
 	runner    *pipeline.Runner
+	rescans   *rescan.Service
 	metrics   *metrics.Metrics // nil: nobody listens for them
 	closing   chan struct{}    // closed when the service begins to stop
 	working   sync.WaitGroup
@@ -75,9 +77,11 @@ func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service,
 		store = observedStore{pipelineStore{svc.store}, svc.metrics}
 	}
 	limits := contextGates{}
+	scan := freshSignatures{scanGate{svc.scanner}, svc.scanner, s.signaturesMaxAge()}
+	svc.rescans = rescan.New(rescanStore{svc.store}, rescanEngine{svc.scanner}, s.signaturesCheck(), log)
 	svc.runner = pipeline.New(store, svc.vault,
-		pipeline.Engines{Scanner: scanGate{svc.scanner}, Extractor: extractGate{svc.extractor}, Summarizer: limits, Composer: limits},
-		pipeline.Config{Gates: gates, Slots: max(2, runtime.NumCPU()), Log: log})
+		pipeline.Engines{Scanner: scan, Extractor: extractGate{svc.extractor}, Summarizer: limits, Composer: limits},
+		pipeline.Config{Gates: gates, Slots: max(2, runtime.NumCPU()), Log: log, Rescanned: svc.rescanned})
 	return svc, nil
 }
 
@@ -158,7 +162,7 @@ func (svc *service) openEngines(ctx context.Context) (err error) {
 		svc.log.WarnContext(ctx, "NO FULL SIGNATURE DATABASE: the malware scan protects from next to nothing", "advice", database.Advice)
 	}
 	managed, err := scanner.StartManaged(context.WithoutCancel(ctx), scanner.ManagedConfig{
-		Dir: filepath.Join(svc.settings.Data, "clamd"), Database: svc.settings.ClamAVDatabase, Log: svc.log,
+		Dir: filepath.Join(svc.settings.Data, "clamd"), Database: svc.settings.ClamAVDatabase, CheckEvery: svc.settings.signaturesCheck(), Log: svc.log,
 	})
 	if err != nil {
 		return err
@@ -190,6 +194,7 @@ func (svc *service) handler(ctx context.Context, baseURL, adminToken string) (ht
 		withdrawals,
 		aicontext.NewService(contextStore{svc.store}, svc.vault),
 		tenants,
+		svc.rescans,
 		httpapi.Check{Name: "store", Readiness: ready(svc.store.Ping)},
 		httpapi.Check{Name: "blobs", Readiness: ready(svc.vault.Ready)},
 		httpapi.Check{Name: "keys", Readiness: ready(svc.keys.Ready)},
@@ -209,6 +214,7 @@ func (r ready) Ready(ctx context.Context) error { return r(ctx) }
 // work runs the workers until ctx ends.
 func (svc *service) work(ctx context.Context) {
 	svc.working.Go(func() { svc.runner.Run(ctx) })
+	svc.working.Go(func() { svc.rescans.Run(ctx) })
 	svc.working.Go(func() { pipeline.NewSweeper(pipelineSweepStore{svc.store}, svc.vault, svc.log).Run(ctx) })
 	svc.working.Go(func() {
 		if err := svc.extractor.Warm(ctx); err != nil && ctx.Err() == nil {

@@ -36,6 +36,9 @@ type settings struct {
 	RateLimits     string
 	TrustedProxies string
 	MetricsListen  string
+
+	SignaturesMaxAge string
+	SignaturesCheck  string
 }
 
 // flags defines the settings; what the command line leaves out comes from the environment, then from the default.
@@ -57,6 +60,8 @@ func (s *settings) flags(f *pflag.FlagSet, getenv func(string) string) {
 	text(&s.Cache, "cache", "", "folder for compiled engines; default: the user's cache folder")
 	text(&s.ClamdAddress, "clamd-address", "", "unix:/path or tcp:HOST:PORT of a clamd; default: one managed by the service")
 	text(&s.ClamAVDatabase, "clamav-database", "", "signature folder of the managed clamd; default: the system's")
+	text(&s.SignaturesMaxAge, "signatures-max-age", "0", "older malware signatures hold the malware gate, such as 168h; 0: of any age")
+	text(&s.SignaturesCheck, "signatures-check-every", time.Minute.String(), "how often to look for other malware signatures, which re-scan what is stored; at least 1s")
 	text(&s.GateDeadlines, "gate-deadlines", "", "shorter or longer gate deadlines, such as malware_scan=30m,extraction=2h")
 	text(&s.Reservation, "reservation-lifetime", custody.ReservationLifetime.String(), "how long an upload may take from initiate to complete")
 	text(&s.RateLimits, "rate-limits", "", "off, or requests per second / burst by class, such as read=50/200,write=20/100")
@@ -129,6 +134,12 @@ func (s *settings) check(f *pflag.FlagSet) error {
 	}
 	if d, err := time.ParseDuration(s.Reservation); err != nil || d <= 0 {
 		return usagef("--reservation-lifetime must be a duration, such as 24h")
+	}
+	if d, err := time.ParseDuration(s.SignaturesMaxAge); err != nil || d < 0 {
+		return usagef("--signatures-max-age must be a duration, such as 168h, or 0 for any age")
+	}
+	if d, err := time.ParseDuration(s.SignaturesCheck); err != nil || d < time.Second {
+		return usagef("--signatures-check-every must be a duration of at least 1s, such as 1m")
 	}
 	if s.Database != "" {
 		return usagef("--database: this version keeps its metadata in SQLite in the data folder; leave it out")
@@ -221,6 +232,18 @@ func (s *settings) gates() ([]custody.Gate, error) {
 // reservation is how long an upload may take from initiate to complete.
 func (s *settings) reservation() time.Duration {
 	d, _ := time.ParseDuration(s.Reservation) // checked
+	return d
+}
+
+// signaturesMaxAge is the age at which signatures hold the malware gate; 0: never.
+func (s *settings) signaturesMaxAge() time.Duration {
+	d, _ := time.ParseDuration(s.SignaturesMaxAge) // checked
+	return d
+}
+
+// signaturesCheck is the time between looks for other signatures.
+func (s *settings) signaturesCheck() time.Duration {
+	d, _ := time.ParseDuration(s.SignaturesCheck) // checked
 	return d
 }
 

@@ -14,6 +14,8 @@ const (
 	OpListSigningKeys  Operation = "listSigningKeys"
 	OpRotateSigningKey Operation = "rotateSigningKey"
 	OpRetireSigningKey Operation = "retireSigningKey"
+	OpQueueRescans     Operation = "queueRescans"
+	OpRescans          Operation = "getRescans"
 	OpIdentity         Operation = "getIdentity"
 	OpInitiateUpload   Operation = "initiatePartnerUpload"
 	OpPutPart          Operation = "putPartnerUploadPart"
@@ -53,6 +55,7 @@ var accessTable = map[Operation]access{
 
 var adminOperations = []Operation{
 	OpIssueCredential, OpListCredentials, OpRevokeCredential, OpRotateCredential, OpListSigningKeys, OpRotateSigningKey, OpRetireSigningKey,
+	OpQueueRescans, OpRescans,
 	OpFindCanary,
 }
 

@@ -8,7 +8,7 @@ type Change struct {
 	Trigger   Trigger
 	Stage     GateName  // with TriggerGateChanged, and where a gate ended the processing
 	GateState GateState // the gate's new state
-	Failure   *Failure  // with TriggerContentRejected and TriggerGateExhausted
+	Failure   *Failure  // with TriggerContentRejected, TriggerGateExhausted and TriggerRescanRefused
 	Cause     Cause
 }
 
@@ -26,6 +26,7 @@ type Lane []Status
 var (
 	LaneGates     = Lane{StatusProcessing}
 	LaneDeletions = Lane{StatusInitiated, StatusReceiving, StatusWithdrawing} // lapsed reservations, and withdrawals
+	LaneRescans   = Lane{StatusReady}                                         // stored uploads that are to be scanned again
 )
 
 // LeaseLifetime is how long a hold lasts without a heartbeat; a crashed worker's upload is taken over after it.

@@ -12,7 +12,7 @@ const (
 	StatusInitiated   Status = "INITIATED"   // the uploader: send part 1 before expires_at
 	StatusReceiving   Status = "RECEIVING"   // the uploader: send the next part, or complete
 	StatusProcessing  Status = "PROCESSING"  // a worker: run the next gate
-	StatusReady       Status = "READY"       // nobody: readers may read
+	StatusReady       Status = "READY"       // nobody: readers may read; new signatures may still find something in it
 	StatusRejected    Status = "REJECTED"    // nobody: a gate refused the content; it may be withdrawn
 	StatusFailed      Status = "FAILED"      // an operator: a gate could not finish; resume or withdraw
 	StatusExpired     Status = "EXPIRED"     // nobody: the reservation lapsed, its bytes are gone
@@ -35,6 +35,7 @@ const (
 	TriggerReservationLapsed Trigger = "reservation_lapsed"
 	TriggerWithdrawal        Trigger = "withdrawal_accepted"
 	TriggerDeletionConfirmed Trigger = "deletion_confirmed"
+	TriggerRescanRefused     Trigger = "rescan_refused"
 )
 
 // Transition is one row of the lifecycle table: From (empty before the first), the trigger, To.
@@ -53,6 +54,7 @@ var Transitions = []Transition{
 	{StatusProcessing, TriggerGatesPassed, StatusReady},
 	{StatusProcessing, TriggerContentRejected, StatusRejected},
 	{StatusProcessing, TriggerGateExhausted, StatusFailed},
+	{StatusReady, TriggerRescanRefused, StatusRejected},
 	{StatusFailed, TriggerResumed, StatusProcessing},
 	{StatusInitiated, TriggerReservationLapsed, StatusExpired},
 	{StatusReceiving, TriggerReservationLapsed, StatusExpired},
@@ -130,4 +132,6 @@ type GateResult struct {
 	StartedAt  time.Time // zero while pending
 	FinishedAt time.Time // zero until passed, rejected or failed
 	Detail     map[string]any
+	// ScannedWith names the engine and signatures that passed the content, where the gate is malware_scan.
+	ScannedWith string
 }

@@ -193,7 +193,7 @@ func newBench(t *testing.T, change ...func(*Config)) *bench {
 	for _, c := range change {
 		c(&cfg)
 	}
-	handler, err := New(cfg, b, b, b, b, Check{Name: "database", Readiness: b})
+	handler, err := New(cfg, b, b, b, b, b, Check{Name: "database", Readiness: b})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,13 @@ type Tenants interface {
 	TokenServer
 }
 
+// Rescans scans stored uploads again.
+type Rescans interface {
+	// Queue renders a custody.QueuedRescans.
+	Queue(context.Context, custody.Caller, custody.RescanScope, custody.Idempotency) (custody.Answer, error)
+	State(ctx context.Context, c custody.Caller, scope custody.RescanScope, since time.Time) (custody.RescanState, error)
+}
+
 // Sandbox lets a stranger try the service; it keeps nothing. (Section 4.2.)
 type Sandbox interface {
 	Info(at sandbox.Endpoints, includeLimits bool) sandbox.Info

@@ -22,6 +22,7 @@ type Metrics struct {
 	received  *prometheus.CounterVec
 	answered  *prometheus.CounterVec
 	gates     *prometheus.HistogramVec
+	rescans   *prometheus.CounterVec
 }
 
 // New makes the metrics of a process of the given version.
@@ -45,12 +46,15 @@ func New(version string) *Metrics {
 			Name: "accession_gate_duration_seconds", Help: "From the start of a gate to its outcome: passed, rejected or failed.",
 			Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600, 7200},
 		}, []string{"gate", "outcome"}),
+		rescans: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "accession_rescans_total", Help: "Re-scans of stored uploads, by outcome: clean, found, unreadable, unanswered.",
+		}, []string{"outcome"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "accession_build_info", Help: "Always 1; the version is in the label.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.durations, m.received, m.answered, m.gates, build,
+	m.registry.MustRegister(m.requests, m.durations, m.received, m.answered, m.gates, m.rescans, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -68,6 +72,9 @@ func (m *Metrics) Gate(name, outcome string, took time.Duration) {
 	m.gates.WithLabelValues(name, outcome).Observe(took.Seconds())
 }
 
+// Rescan counts one re-scan of a stored upload.
+func (m *Metrics) Rescan(outcome string) { m.rescans.WithLabelValues(outcome).Inc() }
+
 // Queue is what waits for a worker.
 type Queue struct {
 	Depth  int           // uploads that are due and that nobody works on
@@ -78,6 +85,7 @@ type Queue struct {
 type Probes struct {
 	Queues  func(context.Context) (map[string]Queue, error) // by lane
 	Scanner func(context.Context) (signatures time.Time, err error)
+	Rescans func(context.Context) (waiting int, err error)
 }
 
 // Watch adds the probes; call it once.
@@ -97,6 +105,7 @@ var (
 	depth   = prometheus.NewDesc("accession_queue_uploads", "Uploads that are due and that no worker has taken.", []string{"lane"}, nil)
 	oldest  = prometheus.NewDesc("accession_queue_oldest_seconds", "How long the longest of them has waited.", []string{"lane"}, nil)
 	up      = prometheus.NewDesc("accession_scanner_up", "1 while the malware scanner proves that it finds what it must.", nil, nil)
+	waiting = prometheus.NewDesc("accession_rescans_waiting", "Stored uploads that are to be scanned again, those included that are tried again later.", nil, nil)
 	sigsAge = prometheus.NewDesc("accession_scanner_signature_age_seconds", "Since the scanner's signatures were built; missing where that is unknown.", nil, nil)
 )
 
@@ -117,6 +126,11 @@ func (p *probed) Collect(out chan<- prometheus.Metric) {
 			gauge(depth, float64(q.Depth), lane)
 			gauge(oldest, q.Oldest.Seconds(), lane)
 		}
+	}
+	if n, err := p.Rescans(ctx); err != nil {
+		p.log.WarnContext(ctx, "re-scans could not be counted", "error", err)
+	} else {
+		gauge(waiting, float64(n))
 	}
 	built, err := p.Scanner(ctx)
 	if err != nil {

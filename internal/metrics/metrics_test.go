@@ -28,6 +28,7 @@ func TestScrape(t *testing.T) {
 	m.Request("getQuota", 429, 0, 80, time.Millisecond)
 	m.Request("putPartnerUploadPart", 200, 64, 10, time.Second)
 	m.Gate("malware_scan", "passed", 2*time.Second)
+	m.Rescan("found")
 	built := time.Now().Add(-time.Hour)
 	broken := false
 	m.Watch(Probes{
@@ -43,6 +44,12 @@ func TestScrape(t *testing.T) {
 			}
 			return built, nil
 		},
+		Rescans: func(context.Context) (int, error) {
+			if broken {
+				return 0, errors.New("away")
+			}
+			return 7, nil
+		},
 	}, slog.New(slog.DiscardHandler))
 	text := scraped(t, m)
 	for _, want := range []string{
@@ -50,7 +57,7 @@ func TestScrape(t *testing.T) {
 		`accession_request_duration_seconds_bucket{operation="getQuota",le="0.0025"} 1`, `accession_request_duration_seconds_count{operation="getQuota"} 2`,
 		`accession_request_body_bytes_total{operation="putPartnerUploadPart"} 64`, `accession_answer_body_bytes_total{operation="getQuota"} 200`,
 		`accession_gate_duration_seconds_bucket{gate="malware_scan",outcome="passed",le="5"} 1`, `accession_queue_uploads{lane="gates"} 3`,
-		`accession_queue_oldest_seconds{lane="gates"} 1.5`, `accession_scanner_up 1`, `accession_scanner_signature_age_seconds 36`, `accession_build_info{version="1.2.3"} 1`,
+		`accession_queue_oldest_seconds{lane="gates"} 1.5`, `accession_rescans_total{outcome="found"} 1`, `accession_rescans_waiting 7`, `accession_scanner_up 1`, `accession_scanner_signature_age_seconds 36`, `accession_build_info{version="1.2.3"} 1`,
 		"go_goroutines", "process_open_fds",
 	} {
 		if !strings.Contains(text, want) {
@@ -59,7 +66,7 @@ func TestScrape(t *testing.T) {
 	}
 	broken = true
 	text = scraped(t, m)
-	if !strings.Contains(text, "accession_scanner_up 0") || strings.Contains(text, "accession_queue") || strings.Contains(text, "signature_age") {
+	if !strings.Contains(text, "accession_scanner_up 0") || strings.Contains(text, "accession_queue") || strings.Contains(text, "rescans_waiting") || strings.Contains(text, "signature_age") {
 		t.Errorf("what does not answer is shown:\n%s", text)
 	}
 }

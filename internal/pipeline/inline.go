@@ -29,7 +29,7 @@ func (r *Runner) Inline(ctx context.Context, u custody.Upload, parts []custody.P
 		if err := once(ctx, g, p); err != nil {
 			return nil, nil, err
 		}
-		result.FinishedAt, result.Detail = custody.Now(), p.detail
+		result.FinishedAt, result.Detail, result.ScannedWith = custody.Now(), p.detail, p.scannedWith
 		results, artifacts = append(results, result), append(artifacts, p.artifacts...)
 	}
 	return results, artifacts, nil

@@ -41,6 +41,8 @@ type Tx interface {
 	Transition(ctx context.Context, u *custody.Upload, c custody.Change) error
 	FreeQuota(ctx context.Context, u *custody.Upload) (freed int64, err error)
 	DropLedger(ctx context.Context, uploadID string) error
+	DropArtifacts(ctx context.Context, uploadID string) error
+	FinishRescan(ctx context.Context, c custody.Claim, scannedWith string, at time.Time) error
 }
 
 // Vault keeps the bytes.
@@ -49,6 +51,7 @@ type Vault interface {
 	Quarantine(ctx context.Context, uploadID string, parts []custody.Part) (custody.Content, error)
 	SealArtifact(ctx context.Context, uploadID, name string, text []byte) (custody.Artifact, error)
 	OpenArtifact(ctx context.Context, a custody.Artifact) ([]byte, error)
+	DropDerived(ctx context.Context, uploadID string) (objects int, err error)
 	Destroy(ctx context.Context, uploadID string) ([]custody.Deletion, error)
 }
 
@@ -71,6 +74,8 @@ type Config struct {
 	Slots int            // uploads whose gates run at once, default 2
 	Poll  time.Duration  // between looks for due rows that nobody announced, default 1 s
 	Log   *slog.Logger
+
+	Rescanned func(outcome string) // hears of every re-scan; default nobody
 }
 
 // Runner works off due uploads until its context ends.
@@ -79,10 +84,11 @@ type Runner struct {
 	vault       Vault
 	withdrawals Withdrawals
 	gates       []gate
+	extractor   Extractor
 	cfg         Config
 
 	mu      sync.Mutex
-	running map[string]context.CancelCauseFunc // gates at work, by upload id
+	running map[string]context.CancelCauseFunc // gates and re-scans at work, by upload id
 }
 
 // gate is one row of the gate table with the code that answers it.
@@ -102,7 +108,10 @@ func New(store Store, vault Vault, e Engines, cfg Config) *Runner {
 	if cfg.Poll == 0 {
 		cfg.Poll = time.Second
 	}
-	r := &Runner{store: store, vault: vault, cfg: cfg, running: map[string]context.CancelCauseFunc{}}
+	if cfg.Rescanned == nil {
+		cfg.Rescanned = func(string) {}
+	}
+	r := &Runner{store: store, vault: vault, extractor: e.Extractor, cfg: cfg, running: map[string]context.CancelCauseFunc{}}
 	runs := map[custody.GateName]func(context.Context, *pass) error{
 		custody.GateIntegrity:         integrity{vault}.run,
 		custody.GateQuarantine:        quarantine{vault}.run,
@@ -125,6 +134,7 @@ func (r *Runner) Run(ctx context.Context) {
 	var lanes sync.WaitGroup
 	lanes.Go(func() { r.runLane(ctx, custody.LaneGates, r.cfg.Slots, r.process) })
 	lanes.Go(func() { r.runLane(ctx, custody.LaneDeletions, 2, r.delete) })
+	lanes.Go(func() { r.runLane(ctx, custody.LaneRescans, 1, r.rescan) })
 	lanes.Wait()
 }
 
@@ -180,7 +190,7 @@ func (r *Runner) claim(ctx context.Context, lane custody.Lane) (claims []custody
 	return claims, err
 }
 
-// Interrupt stops the gate that runs on an upload in this process, because the upload moved on. The gate's end gives the
+// Interrupt stops the gate or the re-scan that runs on an upload in this process, because the upload moved on. The gate's end gives the
 // lease back. A deletion is never interrupted.
 func (r *Runner) Interrupt(uploadID string) {
 	r.mu.Lock()
@@ -194,7 +204,8 @@ func (r *Runner) Interrupt(uploadID string) {
 func (r *Runner) hold(ctx context.Context, c custody.Claim, work func(context.Context, custody.Claim)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if c.Upload.Status == custody.StatusProcessing {
+	interruptible := c.Upload.Status == custody.StatusProcessing || c.Upload.Status == custody.StatusReady
+	if interruptible {
 		r.mu.Lock()
 		r.running[c.Upload.ID] = cancel
 		r.mu.Unlock()
@@ -205,7 +216,7 @@ func (r *Runner) hold(ctx context.Context, c custody.Claim, work func(context.Co
 	defer func() {
 		close(stop)
 		heart.Wait()
-		if c.Upload.Status == custody.StatusProcessing {
+		if interruptible {
 			r.mu.Lock()
 			delete(r.running, c.Upload.ID)
 			r.mu.Unlock()

@@ -25,6 +25,9 @@ type pass struct {
 	artifacts []custody.Artifact // published together with the gate's result
 	made      map[string][]byte  // what the gates of one inline run derived so far; nothing of it is published yet
 	progress  func(detail map[string]any)
+	reported  time.Time // when progress was last shown
+
+	scannedWith string // what found the content clean, once something did
 }
 
 func isLost(err error) bool { return errors.Is(err, custody.ErrLeaseLost) }
@@ -169,7 +172,7 @@ func (r *Runner) passed(ctx context.Context, c *custody.Claim, n int, results []
 				return err
 			}
 		}
-		g.State, g.FinishedAt, g.Detail = custody.GatePassed, custody.Now(), p.detail
+		g.State, g.FinishedAt, g.Detail, g.ScannedWith = custody.GatePassed, custody.Now(), p.detail, p.scannedWith
 		if err := tx.SetGate(ctx, u.ID, *g); err != nil {
 			return err
 		}

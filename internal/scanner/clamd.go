@@ -104,12 +104,28 @@ func (c *Clamd) Scan(ctx context.Context, content io.ReaderAt, size int64) (Repo
 	}
 }
 
+// ScanStream scans content whose length is not known before it ends: one stream, so content of more than WindowBytes is
+// Unscannable. Errors are Scan's; Engine is not in the Report.
+func (c *Clamd) ScanStream(ctx context.Context, content io.Reader) (Report, error) {
+	report, err := c.stream(ctx, content, toItsEnd)
+	if errors.Is(err, errTooLong) {
+		return Report{Outcome: Unscannable, Reason: "A file packed into the content is longer than the scan engine accepts."}, nil
+	}
+	report.Windows = 1
+	return report, err
+}
+
+// toItsEnd is the length of a stream that is as long as its content.
+const toItsEnd = -1
+
+var errTooLong = errors.New("content is longer than one stream may be")
+
 type reply struct {
 	text string
 	err  error
 }
 
-// stream sends one INSTREAM of length bytes. It reads the reply while it writes: past its limit clamd answers and closes.
+// stream sends one INSTREAM of length bytes, or toItsEnd. It reads the reply while it writes: past its limit clamd answers and closes.
 func (c *Clamd) stream(ctx context.Context, content io.Reader, length int64) (Report, error) {
 	conn, release, err := c.dial(ctx)
 	if err != nil {
@@ -124,7 +140,7 @@ func (c *Clamd) stream(ctx context.Context, content io.Reader, length int64) (Re
 
 	sent, complete, err := c.send(conn, content, length)
 	if err != nil {
-		if errors.Is(err, errContent) {
+		if errors.Is(err, errContent) || errors.Is(err, errTooLong) {
 			return Report{}, err
 		}
 		return Report{}, noAnswer(ctx, "send content", err)
@@ -164,20 +180,35 @@ func (c *Clamd) send(conn net.Conn, content io.Reader, length int64) (sent int64
 	if err := write([]byte("zINSTREAM\x00")); err != nil {
 		return 0, false, err
 	}
-	buf := make([]byte, 4+min(chunkBytes, length))
-	for sent < length {
-		n := min(chunkBytes, length-sent)
-		if _, err := io.ReadFull(content, buf[4:4+n]); err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
+	longest := length
+	if length == toItsEnd {
+		longest = cmp.Or(c.WindowBytes, defaultWindow)
+	}
+	buf := make([]byte, 4+min(chunkBytes, longest))
+	for sent < longest {
+		n, err := io.ReadFull(content, buf[4:4+min(chunkBytes, longest-sent)])
+		ended := err == io.EOF || err == io.ErrUnexpectedEOF
+		switch {
+		case ended && length == toItsEnd:
+			longest = sent + int64(n)
+		case err == io.EOF:
+			return sent, false, fmt.Errorf("%w: %w", errContent, io.ErrUnexpectedEOF)
+		case err != nil:
 			return sent, false, fmt.Errorf("%w: %w", errContent, err)
+		}
+		if n == 0 {
+			break
 		}
 		binary.BigEndian.PutUint32(buf, uint32(n))
 		if write(buf[:4+n]) != nil {
 			return sent, false, nil
 		}
-		sent += n
+		sent += int64(n)
+	}
+	if length == toItsEnd && sent == cmp.Or(c.WindowBytes, defaultWindow) {
+		if n, _ := io.ReadFull(content, buf[:1]); n > 0 {
+			return sent, false, errTooLong
+		}
 	}
 	return sent, write([]byte{0, 0, 0, 0}) == nil, nil
 }

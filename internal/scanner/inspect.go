@@ -2,6 +2,8 @@ package scanner
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -72,6 +74,8 @@ type Database struct {
 	Version string    // of daily; empty without it
 	Date    time.Time // when the newest was built (main, daily) or, without those, last changed; UTC; zero without any
 	Advice  string    // what the operator should do; empty when all is well
+	// Fingerprint is of the names, lengths and times of its files: it changes when any of them does.
+	Fingerprint string
 }
 
 // signatureFile holds the endings of the files in which ClamAV looks for malware signatures.
@@ -83,11 +87,11 @@ var signatureFile = map[string]bool{
 
 // InspectDatabase looks at a folder of signatures; empty means DefaultDatabase. It reads names and headers, it does not
 // verify signatures: clamd does when it loads them.
-func InspectDatabase(folder string) Database {
+func InspectDatabase(folder string) (db Database) {
 	if folder == "" {
 		folder = DefaultDatabase
 	}
-	db := Database{Folder: folder}
+	db.Folder = folder
 	entries, err := os.ReadDir(folder)
 	if err != nil && !os.IsNotExist(err) {
 		db.Advice = adviceReadable(folder)
@@ -95,6 +99,12 @@ func InspectDatabase(folder string) Database {
 	}
 	official := map[string]bool{}
 	var built, changed time.Time
+	print := sha256.New()
+	defer func() {
+		if db.Usable {
+			db.Fingerprint = hex.EncodeToString(print.Sum(nil)[:8])
+		}
+	}()
 	for _, entry := range entries {
 		name, ending := strings.TrimSuffix(entry.Name(), filepath.Ext(entry.Name())), filepath.Ext(entry.Name())
 		info, err := os.Stat(filepath.Join(folder, entry.Name()))
@@ -103,6 +113,7 @@ func InspectDatabase(folder string) Database {
 		}
 		db.Usable = true
 		changed = later(changed, info.ModTime())
+		fmt.Fprintf(print, "%q %d %d\n", entry.Name(), info.Size(), info.ModTime().UnixNano())
 		if (name != "main" && name != "daily") || (ending != ".cvd" && ending != ".cld") {
 			continue
 		}

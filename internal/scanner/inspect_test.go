@@ -1,6 +1,7 @@
 package scanner
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,6 +47,10 @@ func TestInspectDatabase(t *testing.T) {
 				}
 			}
 			got := InspectDatabase(dir)
+			if again := InspectDatabase(dir); (got.Fingerprint != "") != got.Usable || again != got {
+				t.Errorf("fingerprint %q, then %q", got.Fingerprint, again.Fingerprint)
+			}
+			got.Fingerprint = ""
 			advice := got.Advice
 			got.Advice, tc.want.Folder = "", dir
 			if got != tc.want {
@@ -83,5 +88,37 @@ func TestInspectBinary(t *testing.T) {
 	both := Inspect(t.Context(), "no-such-clamd", t.TempDir())
 	if both.Binary.Advice == "" || both.Database.Advice == "" {
 		t.Errorf("Inspect: %+v", both)
+	}
+}
+
+func TestFingerprintChangesWithEveryFile(t *testing.T) {
+	dir := signatures(t)
+	seen := map[string]string{InspectDatabase(dir).Fingerprint: "nothing"}
+	for _, change := range []struct {
+		what string
+		do   func() error
+	}{
+		{"a file more", func() error { return os.WriteFile(filepath.Join(dir, "a.ndb"), []byte("x"), 0o644) }},
+		{"its time alone", func() error { return os.Chtimes(filepath.Join(dir, "a.ndb"), time.Unix(9, 0), time.Unix(9, 0)) }},
+		{"its name alone", func() error { return os.Rename(filepath.Join(dir, "a.ndb"), filepath.Join(dir, "b.ndb")) }},
+		{"its length", func() error {
+			return errors.Join(os.WriteFile(filepath.Join(dir, "b.ndb"), []byte("xy"), 0o644), os.Chtimes(filepath.Join(dir, "b.ndb"), time.Unix(9, 0), time.Unix(9, 0)))
+		}},
+	} {
+		if err := change.do(); err != nil {
+			t.Fatal(err)
+		}
+		print := InspectDatabase(dir).Fingerprint
+		if before, known := seen[print]; known {
+			t.Errorf("%s leaves the fingerprint of %s", change.what, before)
+		}
+		seen[print] = change.what
+	}
+	print := InspectDatabase(dir).Fingerprint
+	if err := os.WriteFile(filepath.Join(dir, "README"), []byte("no signatures"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if InspectDatabase(dir).Fingerprint != print {
+		t.Error("a file without signatures changes the fingerprint")
 	}
 }

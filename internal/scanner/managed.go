@@ -43,12 +43,14 @@ type Managed struct {
 	clamd  *Clamd
 	cancel context.CancelFunc
 	done   chan struct{}
+	look   chan struct{} // wakes the watch
 
 	mu       sync.Mutex
 	ready    bool
-	reason   string // why it is not ready
-	engine   Engine // while ready
-	database Database
+	reason   string        // why it is not ready
+	engine   Engine        // while ready
+	database Database      // as it was before clamd loaded it
+	refused  string        // fingerprint of signatures that clamd refused to load
 	pid      int           // 0 while no child runs
 	changed  chan struct{} // closed and replaced when any of the above changes
 }
@@ -78,7 +80,7 @@ func StartManaged(ctx context.Context, config ManagedConfig) (*Managed, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Managed{
-		config: config, folder: folder, cancel: cancel, done: make(chan struct{}),
+		config: config, folder: folder, cancel: cancel, done: make(chan struct{}), look: make(chan struct{}, 1),
 		clamd: &Clamd{network: "unix", zone: time.UTC,
 			address: fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socketName)},
 		reason: "clamd is starting", changed: make(chan struct{}),
@@ -100,12 +102,21 @@ func (m *Managed) Scan(ctx context.Context, content io.ReaderAt, size int64) (Re
 	if _, err := m.Engine(); err != nil {
 		return Report{}, err
 	}
+	loaded := m.loaded() // a reload meanwhile must not make the report say more than was looked with
 	report, err := m.clamd.Scan(ctx, content, size)
 	if err != nil {
 		return Report{}, err
 	}
-	report.Engine = m.describe(report.Engine)
+	report.Engine = describe(report.Engine, loaded)
 	return report, nil
+}
+
+// ScanStream is Clamd.ScanStream on the managed clamd.
+func (m *Managed) ScanStream(ctx context.Context, content io.Reader) (Report, error) {
+	if _, err := m.Engine(); err != nil {
+		return Report{}, err
+	}
+	return m.clamd.ScanStream(ctx, content)
 }
 
 // Health is Clamd.Health on the managed clamd.
@@ -113,11 +124,12 @@ func (m *Managed) Health(ctx context.Context) (Engine, error) {
 	if _, err := m.Engine(); err != nil {
 		return Engine{}, err
 	}
+	loaded := m.loaded()
 	engine, err := m.clamd.Health(ctx)
 	if err != nil {
 		return Engine{}, err
 	}
-	return m.describe(engine), nil
+	return describe(engine, loaded), nil
 }
 
 // Engine returns the engine as it was at the last check, or ErrUnavailable with the reason. It does not ask clamd.
@@ -175,14 +187,19 @@ func (m *Managed) down(reason string) {
 	}
 }
 
-// describe adds what the folder of signatures tells and clamd does not: the date of test signatures, and main.
-func (m *Managed) describe(engine Engine) Engine {
+func (m *Managed) loaded() Database {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	engine.FullDatabase = engine.FullDatabase && m.database.Full
+	return m.database
+}
+
+// describe adds what the folder of signatures tells and clamd does not: the date of test signatures, main, and which files.
+func describe(engine Engine, loaded Database) Engine {
+	engine.FullDatabase = engine.FullDatabase && loaded.Full
 	if engine.SignatureDate.IsZero() {
-		engine.SignatureDate = m.database.Date
+		engine.SignatureDate = loaded.Date
 	}
+	engine.Loaded = loaded.Fingerprint
 	return engine
 }
 
@@ -236,24 +253,30 @@ func (m *Managed) run(ctx context.Context) string {
 		return adviceReadable(m.config.Database)
 	}
 	defer signatures.Close()
-	conf := managedConf(m.config.MaxThreads, m.config.CheckEvery)
+	conf := managedConf(m.config.MaxThreads)
 	if err := prepareFolder(m.config.Dir, as, conf); err != nil {
 		m.config.Log.Error("prepare folder of clamd", "error", err)
 		return "the folder of clamd cannot be prepared: see the log"
 	}
 
-	out := &logLines{log: m.config.Log}
+	ended := make(chan bool, 1)
+	out := &logLines{log: m.config.Log, reloaded: func(ok bool) {
+		select {
+		case ended <- ok:
+		default: // nobody waits for it
+		}
+	}}
 	cmd := command(ctx, binary, m.folder, signatures, as, out)
 	if err := cmd.Start(); err != nil {
 		m.config.Log.Error("start clamd", "error", err)
 		return "clamd does not start: see the log"
 	}
-	m.set(func() { m.pid = cmd.Process.Pid })
+	m.set(func() { m.pid, m.database, m.refused = cmd.Process.Pid, database, "" })
 	m.down("the signature database is loading")
 
 	alive, dead := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	watch.Go(func() { m.watch(alive) })
+	watch.Go(func() { m.watch(alive, ended) })
 	err = cmd.Wait()
 	dead()
 	watch.Wait()
@@ -265,18 +288,17 @@ func (m *Managed) run(ctx context.Context) string {
 	return "clamd stopped and is started again"
 }
 
-// watch makes a running clamd ready when it is healthy, and looks again from time to time: clamd itself reloads
-// signatures that changed.
-func (m *Managed) watch(ctx context.Context) {
+// watch makes a running clamd ready when it is healthy, and looks again from time to time, at its signatures too.
+func (m *Managed) watch(ctx context.Context, reloads <-chan bool) {
 	for {
-		database := InspectDatabase(m.config.Database)
+		m.reload(ctx, reloads)
 		engine, err := m.clamd.Health(ctx)
 		wait := m.config.CheckEvery
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			m.up(engine, database)
+			m.up(engine)
 		case errors.Is(err, errUnhealthy):
 			m.down(strings.TrimPrefix(err.Error(), ErrUnavailable.Error()+": "))
 		default:
@@ -289,13 +311,13 @@ func (m *Managed) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
+		case <-m.look:
 		}
 	}
 }
 
-func (m *Managed) up(engine Engine, database Database) {
-	m.set(func() { m.database = database })
-	engine = m.describe(engine)
+func (m *Managed) up(engine Engine) {
+	engine = describe(engine, m.loaded())
 	news := false
 	m.set(func() {
 		news = !m.ready || engine != m.engine

@@ -208,22 +208,57 @@ func TestManagedSignaturesArriveAndChange(t *testing.T) {
 	if err := m.await(soon(t), func() bool { return m.engine.SignatureDate.After(before.SignatureDate) }); err != nil {
 		t.Fatalf("the new date is not seen: %v", err)
 	}
-	for ctx := soon(t); ; { // clamd reloads at its own next check
-		got, err := m.Scan(ctx, strings.NewReader(newcomer), int64(len(newcomer)))
-		if err != nil {
+	got, err := m.Scan(soon(t), strings.NewReader(newcomer), int64(len(newcomer)))
+	if err != nil || got.Outcome != Infected || got.Engine.Identity() == before.Identity() {
+		t.Fatalf("the new signature is loaded, and the scan says %+v, %v", got, err)
+	}
+}
+
+// Who asks for it does not wait for the next check, and gets the new signatures or none.
+func TestManagedRefresh(t *testing.T) {
+	database := signatures(t)
+	m := start(t, ManagedConfig{Database: database, CheckEvery: time.Hour})
+	if err := m.WaitReady(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Refresh(soon(t)); err != nil { // nothing changed
+		t.Fatal(err)
+	}
+	var identities []string
+	for i := range 2 {
+		word := fmt.Sprintf("newcomer number %d", i)
+		if err := os.WriteFile(filepath.Join(database, word[len(word)-1:]+".ndb"), fmt.Appendf(nil, "Added.Later:0:*:%x\n", word), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got.Outcome == Infected {
-			break
+		before, err := m.Scan(soon(t), strings.NewReader(word), int64(len(word)))
+		if err != nil || before.Outcome != Clean {
+			t.Fatalf("before the refresh: %+v, %v", before, err)
 		}
-		m.mu.Lock()
-		changed := m.changed
-		m.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			t.Fatal("the new signature is never found")
+		if err := m.Refresh(soon(t)); err != nil {
+			t.Fatal(err)
 		}
+		after, err := m.Scan(soon(t), strings.NewReader(word), int64(len(word)))
+		if err != nil || after.Outcome != Infected {
+			t.Fatalf("after the refresh: %+v, %v", after, err)
+		}
+		identities = append(identities, before.Engine.Identity(), after.Engine.Identity())
+	}
+	if identities[0] == identities[1] || identities[1] != identities[2] || identities[2] == identities[3] {
+		t.Errorf("identities: %q", identities)
+	}
+
+	// Signatures that clamd refuses change nothing, and are not tried for ever.
+	if err := os.WriteFile(filepath.Join(database, "broken.ndb"), []byte("no signature\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := m.Refresh(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := m.Scan(soon(t), strings.NewReader("newcomer number 1"), 17)
+	if err != nil || after.Outcome != Infected || after.Engine.Identity() != identities[3] {
+		t.Errorf("with refused signatures: %+v, %v; want those before", after, err)
 	}
 }
 

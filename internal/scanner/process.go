@@ -18,7 +18,8 @@ import (
 )
 
 // managedSettings make clamd say when it did not look. With ClamAV's defaults malware after 100 MiB of zeros, or in an
-// encrypted archive, is OK. CommandReadTimeout lets content come from a slow store.
+// encrypted archive, is OK. CommandReadTimeout lets content come from a slow store. There is no
+// SelfCheck: Managed says when to load signatures again, so that it knows which are loaded.
 // Source: architecture, "Engines, and what fails open if you let it".
 const managedSettings = `Foreground yes
 StreamMaxLength 2047M
@@ -31,6 +32,7 @@ ConcurrentDatabaseReload yes
 CommandReadTimeout 300
 ReadTimeout 300
 LocalSocketMode 600
+SelfCheck 0
 `
 
 // The two folders clamd works in are handed to it as open files, which it names through /proc: the path of
@@ -49,13 +51,12 @@ const (
 	stopGrace    = 3 * time.Second
 )
 
-func managedConf(maxThreads int, selfCheck time.Duration) string {
+func managedConf(maxThreads int) string {
 	return managedSettings +
 		"LocalSocket " + folderInChild + "/" + socketName + "\n" +
 		"TemporaryDirectory " + folderInChild + "/" + scratchName + "\n" +
 		"DatabaseDirectory " + databaseInChild + "\n" +
-		"MaxThreads " + strconv.Itoa(maxThreads) + "\n" +
-		"SelfCheck " + strconv.Itoa(max(1, int(selfCheck.Seconds()))) + "\n"
+		"MaxThreads " + strconv.Itoa(maxThreads) + "\n"
 }
 
 // account returns the account to run clamd as when this process is root: what parses hostile content needs no rights.
@@ -191,6 +192,8 @@ func command(ctx context.Context, binary string, folder, database *os.File, as *
 type logLines struct {
 	log *slog.Logger
 
+	reloaded func(ok bool) // hears how each reload ended; nil: nobody
+
 	mu        sync.Mutex
 	rest      []byte
 	complaint string
@@ -227,6 +230,9 @@ func (l *logLines) line(text string) {
 		}
 	}
 	l.log.Log(context.Background(), level, "clamd says", "line", text)
+	if ok, ended := reloadEnded(text); ended && l.reloaded != nil {
+		l.reloaded(ok)
+	}
 }
 
 func (l *logLines) lastComplaint() string {

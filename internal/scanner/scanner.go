@@ -14,6 +14,7 @@ package scanner
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -52,8 +53,9 @@ type Report struct {
 	Signature    string // the engine's name for what it found; only when Infected
 	Reason       string // why it could not look, a sentence for a person; only when Unscannable
 	Engine       Engine
-	Windows      int   // streams sent; above 1 the engine never saw the content in one piece
-	ScannedBytes int64 // bytes sent to the engine, the overlaps of windows counted twice
+	Members      int   // files packed into the content that were scanned each for itself; 0 from Clamd and Managed
+	Windows      int   // streams sent for the content as a whole; above 1 the engine never saw the content in one piece
+	ScannedBytes int64 // bytes sent to the engine, members included, the overlaps of windows counted twice
 }
 
 // Engine describes the engine that answered and the signatures it had loaded.
@@ -65,6 +67,17 @@ type Engine struct {
 	// FullDatabase: ClamAV's official signatures are loaded. When false, only test or private signatures are, and Clean
 	// means next to nothing. Of a clamd that is not Managed only the daily database can be seen.
 	FullDatabase bool
+	// Loaded names the signature files that were loaded, and changes with any of them. Empty of a clamd that is not Managed.
+	Loaded string
+}
+
+// Identity is engine and signatures as one string: content that one identity found clean may not be clean to another.
+func (e Engine) Identity() string {
+	date := ""
+	if !e.SignatureDate.IsZero() {
+		date = e.SignatureDate.UTC().Format(time.RFC3339)
+	}
+	return strings.Join([]string{e.Name, e.Version, e.SignatureVersion, date, e.Loaded}, " ")
 }
 
 // unavailable wraps ErrUnavailable with a reason an operator understands.

@@ -24,7 +24,7 @@ func clamdWith(t *testing.T, edit *strings.Replacer) *Clamd {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := prepareFolder(dir, as, edit.Replace(managedConf(2, time.Minute))); err != nil {
+	if err := prepareFolder(dir, as, edit.Replace(managedConf(2))); err != nil {
 		t.Fatal(err)
 	}
 	folder, err := os.Open(dir)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/accession/accession/internal/custody"
 )
@@ -27,6 +28,8 @@ func (tx *Tx) Transition(ctx context.Context, u *custody.Upload, c custody.Chang
 		work = `due_at = ` + tx.d.Now + `, lease = '', lease_until = 0, attempt = 0`
 	case custody.TriggerWithdrawal:
 		work = `due_at = ` + tx.d.Now + `, attempt = 0`
+	case custody.TriggerRescanRefused:
+		work += `, rescanned_at = ` + strconv.FormatInt(millis(now), 10)
 	}
 	var f custody.Failure
 	if c.Failure != nil {
@@ -98,7 +101,7 @@ func (s queries) Gates(ctx context.Context, uploadID string) (gates []custody.Ga
 	return gates, err
 }
 
-// SetGate writes one gate's row.
+// SetGate writes one gate's row, and what passed the content where the gate says so.
 func (tx *Tx) SetGate(ctx context.Context, uploadID string, g custody.GateResult) error {
 	if g.Detail == nil {
 		g.Detail = map[string]any{}
@@ -107,6 +110,9 @@ func (tx *Tx) SetGate(ctx context.Context, uploadID string, g custody.GateResult
 	if err != nil {
 		return err
 	}
-	return one(tx.q.Exec(ctx, `UPDATE gates SET state = $1, started_at = $2, finished_at = $3, detail = $4 WHERE upload_id = $5 AND name = $6`,
-		g.State, millis(g.StartedAt), millis(g.FinishedAt), string(detail), uploadID, g.Name))
+	if err := one(tx.q.Exec(ctx, `UPDATE gates SET state = $1, started_at = $2, finished_at = $3, detail = $4 WHERE upload_id = $5 AND name = $6`,
+		g.State, millis(g.StartedAt), millis(g.FinishedAt), string(detail), uploadID, g.Name)); err != nil || g.ScannedWith == "" {
+		return err
+	}
+	return one(tx.q.Exec(ctx, `UPDATE uploads SET scanned_with = $1 WHERE upload_id = $2`, g.ScannedWith, uploadID))
 }

@@ -42,6 +42,10 @@ func Metadata(t *testing.T, open func(t *testing.T) sqldb.DB) {
 		{"an expired lease is taken over", metadataTakeover},
 		{"postponed and released work", metadataPostpone},
 		{"a withdrawal waits for the worker to let go", metadataWithdrawalLease},
+		{"re-scans wait in their own lane", metadataRescanLane},
+		{"a re-scan that refuses", metadataRescanRefused},
+		{"re-scans are queued by scope and in batches", metadataRescanScope},
+		{"what other signatures passed is queued", metadataRescanOutdated},
 		{"chains verify", metadataChains},
 		{"records by filter and page", metadataRecords},
 		{"a receipt is what remains", metadataReceipt},
@@ -152,7 +156,7 @@ func (in *Installation) move(t *testing.T, u *custody.Upload, triggers ...custod
 			switch trigger {
 			case custody.TriggerGateChanged:
 				change.Stage, change.GateState = custody.GateIntegrity, custody.GateRunning
-			case custody.TriggerContentRejected:
+			case custody.TriggerContentRejected, custody.TriggerRescanRefused:
 				change.Stage, change.GateState = custody.GateMalwareScan, custody.GateRejected
 				change.Failure = &custody.Failure{Gate: custody.GateMalwareScan, Code: "malware_found", Message: "The file is infected."}
 			case custody.TriggerGateExhausted:

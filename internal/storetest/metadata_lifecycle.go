@@ -208,6 +208,7 @@ func metadataDue(t *testing.T, in *Installation) {
 		{"processing", past, processing, true, false},
 		{"ready", past, then(custody.TriggerGateChanged, custody.TriggerGatesPassed), false, false},
 		{"rejected", past, then(custody.TriggerContentRejected), false, false},
+		{"rejected when ready", past, then(custody.TriggerGatesPassed, custody.TriggerRescanRefused), false, false},
 		{"failed", past, then(custody.TriggerGateExhausted), false, false},
 		{"resumed", past, then(custody.TriggerGateExhausted, custody.TriggerResumed), true, false},
 		{"expired", past, []custody.Trigger{custody.TriggerReservationLapsed}, false, false},

@@ -31,7 +31,8 @@ func (in *Installation) claimOne(t *testing.T, lane custody.Lane, u custody.Uplo
 	return claims[0]
 }
 
-func (in *Installation) processing(t *testing.T) custody.Upload {
+// Processing makes an upload of one part of 64 bytes whose gates are due.
+func (in *Installation) Processing(t *testing.T) custody.Upload {
 	t.Helper()
 	u := in.reserved(t, "acme", 64)
 	in.move(t, &u, custody.TriggerPartAccepted, custody.TriggerCompleted)
@@ -64,7 +65,7 @@ func metadataClaims(t *testing.T, in *Installation) {
 	const uploads = 40
 	want := map[string]int{}
 	for range uploads {
-		want[in.processing(t).ID] = 1
+		want[in.Processing(t).ID] = 1
 	}
 	got, leases := map[string]int{}, map[string]bool{}
 	var mu sync.Mutex
@@ -110,7 +111,7 @@ func metadataClaims(t *testing.T, in *Installation) {
 func metadataClaimOrder(t *testing.T, in *Installation) {
 	var order []string
 	for i := range 4 {
-		u := in.processing(t)
+		u := in.Processing(t)
 		order = append(order, u.ID)
 		if err := in.Exec(t.Context(), `UPDATE uploads SET due_at = $1 WHERE upload_id = $2`, 1000-i, u.ID); err != nil {
 			t.Fatal(err)
@@ -138,7 +139,7 @@ func metadataClaimOrder(t *testing.T, in *Installation) {
 }
 
 func metadataTakeover(t *testing.T, in *Installation) {
-	u := in.processing(t)
+	u := in.Processing(t)
 	first := in.claimOne(t, custody.LaneGates, u)
 	if claims := in.claim(t, custody.LaneGates, 10); len(claims) != 0 {
 		t.Fatal("a live lease was taken over")
@@ -183,7 +184,7 @@ func metadataTakeover(t *testing.T, in *Installation) {
 }
 
 func metadataPostpone(t *testing.T, in *Installation) {
-	u := in.processing(t)
+	u := in.Processing(t)
 	for attempt := 1; attempt <= 3; attempt++ {
 		c := in.claimOne(t, custody.LaneGates, u)
 		if c.Attempt != attempt {
@@ -210,7 +211,7 @@ func metadataPostpone(t *testing.T, in *Installation) {
 
 func metadataWithdrawalLease(t *testing.T, in *Installation) {
 	for _, letGo := range []string{"released", "expired"} {
-		u := in.processing(t)
+		u := in.Processing(t)
 		worker := in.claimOne(t, custody.LaneGates, u)
 		in.move(t, &u, custody.TriggerWithdrawal)
 		for call, err := range in.holds(t, worker) {

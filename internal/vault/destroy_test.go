@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,5 +157,33 @@ func TestUploadsAndStrays(t *testing.T) {
 		if !errors.Is(err, errFault) {
 			t.Errorf("%s while the store does not list: %v", what, err)
 		}
+	}
+}
+
+func TestDropDerivedLeavesTheParts(t *testing.T) {
+	h := open(t)
+	parts := h.upload(t, "upl_1", text(100))
+	h.upload(t, "upl_2", text(100))
+	for _, id := range []string{"upl_1", "upl_2"} {
+		for _, name := range []string{"text", "summary", "context"} {
+			if _, err := h.SealArtifact(t.Context(), id, name, text(50)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n, err := h.DropDerived(t.Context(), "upl_1"); err != nil || n != 3 {
+		t.Errorf("dropped %d objects, %v", n, err)
+	}
+	if b, err := readAll(h.Open(t.Context(), "upl_1", parts)); err != nil || !bytes.Equal(b, text(100)) {
+		t.Errorf("the document reads %d bytes, %v", len(b), err)
+	}
+	left := map[bool]int{}
+	for path := range h.files(t, 0) {
+		if strings.Contains(path, "/derived/") {
+			left[strings.Contains(path, "upl_1")]++
+		}
+	}
+	if left[true] != 0 || left[false] != 3 {
+		t.Errorf("%d derived objects are left, and %d of another upload", left[true], left[false])
 	}
 }

@@ -215,6 +215,12 @@ func (v *Vault) OpenArtifact(ctx context.Context, a custody.Artifact) ([]byte, e
 	return text, nil
 }
 
+// DropDerived deletes every derived object of an upload and reads back that none is left; its parts stay. It returns how many
+// there were.
+func (v *Vault) DropDerived(ctx context.Context, uploadID string) (objects int, err error) {
+	return blobstore.Purge(ctx, v.staging, prefix(uploadID)+"derived/")
+}
+
 // Destroy deletes everything of an upload from every storage backend, reads each back, and destroys the data key. It goes on
 // past a backend that does not confirm and returns what was confirmed with the joined errors.
 func (v *Vault) Destroy(ctx context.Context, uploadID string) (deletions []custody.Deletion, err error) {
