@@ -252,3 +252,24 @@ func pass(guest net.Conn) {
 	}()
 	_, _ = io.Copy(guest, host)
 }
+
+// While pages are being recognised, whoever asks is told how many.
+func TestProgressIsSeenPageByPage(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{env: []string{"ACCESSION_RATE_LIMITS=off"}})
+	p := s.partner("harbour")
+	id := p.send("record.pdf", "application/pdf", scannedPDF(t))
+	p.awaitGate(id, "extraction", "running")
+	for { // a progress is no event, so nobody can wait for it
+		st := p.status(id)
+		if custody.Status(st.Status).Terminal() {
+			t.Fatal("no progress was shown before the end")
+		}
+		if done, ok := st.Gates[3].Detail["pages_done"].(float64); ok && st.Gates[3].State == "running" {
+			if done < 1 || done > 4 || st.Gates[3].Detail["pages"] != float64(4) {
+				t.Errorf("progress: %+v", st.Gates[3])
+			}
+			return
+		}
+	}
+}

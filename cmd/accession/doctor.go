@@ -68,7 +68,7 @@ func examine(ctx context.Context, s settings) []finding {
 	} else {
 		found = append(found, examineClamd(ctx, s.ClamdAddress, s.signaturesMaxAge()))
 	}
-	for _, f := range extract.New(extract.Config{CacheDir: s.Cache}).Inspect(ctx) {
+	for _, f := range extract.New(s.extraction(nil)).Inspect(ctx) {
 		found = append(found, finding(f))
 	}
 	return found

@@ -59,6 +59,7 @@ func (s pipelineSweepStore) ForgetAnswers(ctx context.Context, before time.Time)
 // clamav is what both kinds of clamd, managed and given by address, can do.
 type clamav interface {
 	Scan(ctx context.Context, content io.ReaderAt, size int64) (scanner.Report, error)
+	ScanStream(ctx context.Context, content io.Reader) (scanner.Report, error)
 	Health(ctx context.Context) (scanner.Engine, error)
 	Signatures(ctx context.Context) (scanner.Engine, error)
 }
@@ -74,11 +75,34 @@ func (c provenClamd) Scan(ctx context.Context, content io.ReaderAt, size int64) 
 	return c.Clamd.Scan(ctx, content, size)
 }
 
+// unpacker opens containers for the scanner, in a cage.
+type unpacker struct{ *extract.Extractor }
+
+func (u unpacker) Members(ctx context.Context, content io.ReaderAt, size int64, visit func(io.Reader) error) error {
+	err := u.Extractor.Members(ctx, content, size, visit)
+	var refusal *extract.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		return &custody.Refusal{Code: refusal.Code, Message: refusal.Message}
+	case errors.Is(err, extract.ErrCageOpen):
+		return noCage(err)
+	case errors.Is(err, extract.ErrStopped):
+		return &custody.NoAnswer{Code: "unpacking_unfinished", Message: "what unpacks the document was stopped, it used more than it may or did what it must not", Cause: err}
+	case errors.Is(err, extract.ErrUnfinished):
+		return &custody.NoAnswer{Code: "unpacking_unfinished", Message: "the files packed into the document could not be looked at", Cause: err}
+	}
+	return err
+}
+
+func noCage(err error) error {
+	return &custody.NoAnswer{Code: "extractor_unavailable", Message: "the service cannot lock in what reads documents, so none is read", Cause: err}
+}
+
 // scanGate answers the malware_scan gate.
-type scanGate struct{ clamav }
+type scanGate struct{ packed *scanner.Packed }
 
 func (g scanGate) Scan(ctx context.Context, content io.ReaderAt, size int64) (pipeline.ScanReport, error) {
-	r, err := g.clamav.Scan(ctx, content, size)
+	r, err := g.packed.Scan(ctx, content, size)
 	if errors.Is(err, scanner.ErrUnavailable) {
 		return pipeline.ScanReport{}, &custody.NoAnswer{Code: "scanner_unavailable", Message: "the malware scan engine does not answer", Cause: err}
 	}
@@ -102,16 +126,28 @@ func (g extractGate) Extract(ctx context.Context, content io.ReaderAt, size int6
 	switch {
 	case errors.As(err, &refusal):
 		return pipeline.Text{}, &custody.Refusal{Code: refusal.Code, Message: refusal.Message}
+	case errors.Is(err, extract.ErrCageOpen):
+		return pipeline.Text{}, noCage(err)
 	case errors.Is(err, extract.ErrEngineMissing):
 		return pipeline.Text{}, &custody.NoAnswer{Code: "extractor_unavailable", Message: "an extraction engine is not installed", Cause: err}
+	case errors.Is(err, extract.ErrStopped):
+		return pipeline.Text{}, &custody.NoAnswer{Code: "extraction_unfinished", Message: "what reads the document was stopped, it used more than it may or did what it must not", Cause: err}
 	case err != nil:
 		return pipeline.Text{}, &custody.NoAnswer{Code: "extraction_unfinished", Message: "the text could not be extracted", Cause: err}
 	}
-	t := pipeline.Text{MediaType: d.MediaType, PageCount: d.PageCount, OCRPages: d.OCRPages, Truncated: d.Truncated, HiddenCharacters: d.HiddenCharacters}
+	t := pipeline.Text{MediaType: d.MediaType, PageCount: d.PageCount, OCRPages: d.OCRPages, Truncated: d.Truncated, Members: d.Members, LeftOut: d.LeftOut}
 	for _, p := range d.Pages {
-		t.Pages = append(t.Pages, pipeline.Page{Number: p.Number, Text: p.Text, Source: p.Source})
+		t.Pages = append(t.Pages, pipeline.Page{Number: p.Number, Text: p.Text, Source: p.Source, Hidden: hiddenRuns(p)})
 	}
 	return t, nil
+}
+
+func hiddenRuns(p extract.Page) []pipeline.Hidden {
+	runs := make([]pipeline.Hidden, len(p.Hidden))
+	for i, run := range p.Hidden {
+		runs[i] = pipeline.Hidden(run)
+	}
+	return runs
 }
 
 // contextGates answer controlled_summary and ai_context.
@@ -131,9 +167,6 @@ func (g contextGates) Compose(_ context.Context, u custody.Upload, t pipeline.Te
 	if err := json.Unmarshal(b, &summary); err != nil {
 		return nil, nil, err
 	}
-	if t.HiddenCharacters > 0 {
-		summary.Signals = aicontext.MergeSignals(summary.Signals, []aicontext.Signal{{Type: aicontext.SignalHiddenText, Class: "not_visible_on_page", Count: t.HiddenCharacters}})
-	}
 	c, err := aicontext.Compose(u, t.MediaType, contextPages(t), t.Truncated, summary, g.limits)
 	if err != nil {
 		return nil, nil, err
@@ -149,6 +182,9 @@ func contextPages(t pipeline.Text) []aicontext.Page {
 	pages := make([]aicontext.Page, len(t.Pages))
 	for i, p := range t.Pages {
 		pages[i] = aicontext.Page{Number: p.Number, Text: p.Text}
+		for _, run := range p.Hidden {
+			pages[i].Hidden = append(pages[i].Hidden, aicontext.HiddenRun(run))
+		}
 	}
 	return pages
 }

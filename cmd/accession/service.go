@@ -77,7 +77,7 @@ func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service,
 		store = observedStore{pipelineStore{svc.store}, svc.metrics}
 	}
 	limits := contextGates{}
-	scan := freshSignatures{scanGate{svc.scanner}, svc.scanner, s.signaturesMaxAge()}
+	scan := freshSignatures{scanGate{scanner.NewPacked(svc.scanner, unpacker{svc.extractor})}, svc.scanner, s.signaturesMaxAge()}
 	svc.rescans = rescan.New(rescanStore{svc.store}, rescanEngine{svc.scanner}, s.signaturesCheck(), log)
 	svc.runner = pipeline.New(store, svc.vault,
 		pipeline.Engines{Scanner: scan, Extractor: extractGate{svc.extractor}, Summarizer: limits, Composer: limits},
@@ -152,7 +152,14 @@ func (svc *service) openDatabase(path string, o sqldb.SQLiteOptions) (*sqldb.SQL
 }
 
 func (svc *service) openEngines(ctx context.Context) (err error) {
-	svc.extractor = extract.New(extract.Config{CacheDir: svc.settings.Cache, Log: svc.log})
+	svc.extractor = extract.New(svc.settings.extraction(svc.log))
+	if missing := extract.MissingWalls(); len(missing) > 0 {
+		says := "THE CAGE CANNOT BE CLOSED: no document is read"
+		if svc.settings.MissingWalls == "allow" {
+			says = "THE CAGE IS OPEN: documents are read by workers that are not locked in"
+		}
+		svc.log.WarnContext(ctx, says, "missing", missing, "advice", "see accession doctor")
+	}
 	if svc.settings.ClamdAddress != "" {
 		clamd, err := scanner.NewClamd(svc.settings.ClamdAddress)
 		svc.scanner = provenClamd{clamd}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/accession/accession/internal/custody"
+	"github.com/accession/accession/internal/extract"
 	"github.com/accession/accession/internal/ratelimit"
 )
 
@@ -31,6 +34,8 @@ type settings struct {
 	ClamAVDatabase string
 	QuotaBytes     int64
 	PartSizeBytes  int64
+	OCRLanguages   string
+	MissingWalls   string
 	GateDeadlines  string
 	Reservation    string
 	RateLimits     string
@@ -60,6 +65,8 @@ func (s *settings) flags(f *pflag.FlagSet, getenv func(string) string) {
 	text(&s.Cache, "cache", "", "folder for compiled engines; default: the user's cache folder")
 	text(&s.ClamdAddress, "clamd-address", "", "unix:/path or tcp:HOST:PORT of a clamd; default: one managed by the service")
 	text(&s.ClamAVDatabase, "clamav-database", "", "signature folder of the managed clamd; default: the system's")
+	text(&s.OCRLanguages, "ocr-languages", "eng", "languages of scans, most likely first, such as eng,deu; each is a package tesseract-ocr-LANGUAGE")
+	text(&s.MissingWalls, "missing-walls", "refuse", "refuse, or allow: read documents even where the kernel lacks a wall of the cage")
 	text(&s.SignaturesMaxAge, "signatures-max-age", "0", "older malware signatures hold the malware gate, such as 168h; 0: of any age")
 	text(&s.SignaturesCheck, "signatures-check-every", time.Minute.String(), "how often to look for other malware signatures, which re-scan what is stored; at least 1s")
 	text(&s.GateDeadlines, "gate-deadlines", "", "shorter or longer gate deadlines, such as malware_scan=30m,extraction=2h")
@@ -179,6 +186,14 @@ func (s *settings) check(f *pflag.FlagSet) error {
 	if _, err := s.proxies(); err != nil {
 		return err
 	}
+	for _, language := range s.languages() {
+		if !ocrLanguage.MatchString(language) {
+			return usagef("--ocr-languages: %q must be the name of a language of tesseract, such as eng", language)
+		}
+	}
+	if s.MissingWalls != "refuse" && s.MissingWalls != "allow" {
+		return usagef("--missing-walls must be refuse or allow")
+	}
 	if s.MetricsListen != "" {
 		if _, _, err := net.SplitHostPort(s.MetricsListen); err != nil {
 			return usagef("--metrics-listen must be HOST:PORT, such as 127.0.0.1:9090")
@@ -186,6 +201,21 @@ func (s *settings) check(f *pflag.FlagSet) error {
 	}
 	_, err = s.gates()
 	return err
+}
+
+// ocrLanguage is a name as tesseract's data files have: eng, chi_sim, script/Latin.
+var ocrLanguage = regexp.MustCompile(`^[A-Za-z][A-Za-z_]*(/[A-Za-z_]+)?$`)
+
+func (s *settings) languages() (languages []string) {
+	for language := range strings.FieldsFuncSeq(s.OCRLanguages, func(r rune) bool { return strings.ContainsRune(", +", r) }) {
+		languages = append(languages, language)
+	}
+	return languages
+}
+
+// extraction is the configuration of the extractor, for the service and for the doctor.
+func (s *settings) extraction(log *slog.Logger) extract.Config {
+	return extract.Config{CacheDir: s.Cache, Languages: s.languages(), AllowMissingWalls: s.MissingWalls == "allow", Log: log}
 }
 
 // proxies are the networks whose word on where a request comes from is believed.

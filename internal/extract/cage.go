@@ -3,50 +3,76 @@ package extract
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
+	"unsafe"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
-	"github.com/elastic/go-seccomp-bpf/arch"
 	"github.com/landlock-lsm/go-landlock/landlock"
 	kernel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
 // cage is what a worker may still do once it is locked in.
 type cage struct {
-	readable []string // files and folders it may read; Landlock refuses every other
-	calls    func() ([]seccomp.Filter, error)
-	files    uint64 // open files
+	readable  []string // files and folders it may read; Landlock refuses every other
+	private   string   // the one folder it may write in; empty: none
+	fileBytes uint64   // longest file it may write there
+	files     uint64   // open files
+	calls     func() ([]seccomp.Filter, error)
 }
 
 // readerCage holds the extraction worker: it computes, reads and writes the pipes it has, and nothing more.
 var readerCage = cage{calls: readerCalls, files: 32}
 
-// engineCage holds tesseract: it also reads its program, libraries and language data.
+// systemFiles are what a program of the distribution needs to run at all. Nothing of the service is in them.
+var systemFiles = []string{"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/dev/null", "/dev/urandom"}
+
+// engineCage holds tesseract: it also reads its program, libraries and language data. Of a prefix outside /usr not all is
+// readable: it may be somebody's home, or the whole machine.
 func engineCage(program string) cage {
-	return cage{
-		readable: []string{
-			"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/dev/null", "/dev/urandom",
-			filepath.Dir(filepath.Dir(program)), // a prefix outside /usr
-		},
-		calls: engineCalls,
-		files: 64,
+	c := cage{readable: systemFiles, calls: engineCalls, files: 64}
+	for _, path := range []string{program, resolved(program)} {
+		prefix := filepath.Dir(filepath.Dir(path))
+		c.readable = append(slices.Clip(c.readable), filepath.Dir(path), filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"),
+			filepath.Join(prefix, "share", "tessdata"), filepath.Join(prefix, "share", "tesseract-ocr"))
 	}
+	return c
 }
 
-// close locks this process in, for good: no new privileges, resource limits, files (Landlock), system calls (seccomp).
-// A wall that cannot be raised is an error, unless missing ones are allowed and the kernel does not have it.
+// resolved is where a program really is.
+func resolved(program string) string {
+	if path, err := filepath.EvalSymlinks(program); err == nil {
+		return path
+	}
+	return program
+}
+
+// lockIn closes the cage and takes standard error away, so that whatever becomes of this process has no say in the service's log.
+// stderr still leads there; an exec closes it.
+func (w walls) lockIn(c cage) (stderr *os.File, err error) {
+	if stderr, err = silence(); err == nil {
+		if err = w.close(c); err == nil {
+			return stderr, nil
+		}
+		speak(stderr)
+	}
+	return nil, cageError{err}
+}
+
+// close locks this process in, for good: no privileges, resource limits, files (Landlock), system calls (seccomp). A wall that
+// cannot be raised is an error, unless missing ones are allowed and the kernel does not have it.
 func (w walls) close(c cage) error {
-	if err := kernel.AllThreadsPrctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no new privileges: %w", err)
+	if err := dropPrivileges(); err != nil {
+		return err
 	}
 	limits := []struct{ resource, value uint64 }{
 		{unix.RLIMIT_CPU, uint64((w.cpu + time.Second - 1) / time.Second)},
-		{unix.RLIMIT_FSIZE, 0},
-		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_FSIZE, c.fileBytes},
+		{unix.RLIMIT_CORE, 1}, // not 0, which the kernel does not hold against a core dump that goes to a program
 		{unix.RLIMIT_NOFILE, c.files},
 	}
 	if memoryLimited || len(c.readable) > 0 {
@@ -60,11 +86,46 @@ func (w walls) close(c cage) error {
 			return fmt.Errorf("resource limit %d: %w", l.resource, err)
 		}
 	}
-	if err := w.closeFiles(c.readable); err != nil {
+	if err := w.closeFiles(c); err != nil {
 		return err
 	}
 	return w.closeCalls(c.calls)
 }
+
+// dropPrivileges gives up what a service that runs as root could still do in a cage, such as raising its limits again, and
+// keeps other processes of the same account out of this one's memory.
+func dropPrivileges() error {
+	if err := kernel.AllThreadsPrctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no new privileges: %w", err)
+	}
+	header, none := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
+	if _, _, err := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); err != 0 {
+		return fmt.Errorf("drop capabilities: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("memory of its own: %w", err)
+	}
+	return nil
+}
+
+func silence() (*os.File, error) {
+	kept, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("keep standard error: %w", err)
+	}
+	nowhere, err := unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open /dev/null: %w", err)
+	}
+	defer unix.Close(nowhere)
+	if err := unix.Dup3(nowhere, 2, 0); err != nil {
+		return nil, fmt.Errorf("silence standard error: %w", err)
+	}
+	return os.NewFile(uintptr(kept), "stderr"), nil
+}
+
+// speak gives standard error back to a process that is still this program.
+func speak(stderr *os.File) { _ = unix.Dup3(int(stderr.Fd()), 2, 0) } // without it the exit code alone says what happened
 
 // landlockLevels are what each version of the kernel's Landlock can restrict, oldest first.
 var landlockLevels = []landlock.Config{
@@ -82,7 +143,7 @@ func landlockABI() int {
 
 // closeFiles takes the strictest level the kernel has. From the first one on, every open of a file is restricted; what
 // the later ones add (truncate, TCP, signals) the system call filter refuses as well.
-func (w walls) closeFiles(readable []string) error {
+func (w walls) closeFiles(c cage) error {
 	abi := landlockABI()
 	if abi < 1 {
 		if w.allowMissing {
@@ -91,7 +152,7 @@ func (w walls) closeFiles(readable []string) error {
 		return errors.New("this kernel has no Landlock (Linux 5.13 or newer with landlock in the lsm= list is needed)")
 	}
 	var rules []landlock.Rule
-	for _, path := range readable {
+	for _, path := range c.readable {
 		var info unix.Stat_t
 		if err := unix.Stat(path, &info); errors.Is(err, unix.ENOENT) {
 			continue
@@ -104,14 +165,23 @@ func (w walls) closeFiles(readable []string) error {
 			rules = append(rules, landlock.ROFiles(path))
 		}
 	}
+	if c.private != "" {
+		rules = append(rules, landlock.RWDirs(c.private))
+	}
 	if err := landlockLevels[min(abi, len(landlockLevels))-1].Restrict(rules...); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
 	return nil
 }
 
+// hasSeccomp asks for a filter without giving one: a kernel that knows filters looks for it at address 0.
+func hasSeccomp() bool {
+	_, _, err := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, 0)
+	return err == unix.EFAULT
+}
+
 func (w walls) closeCalls(calls func() ([]seccomp.Filter, error)) error {
-	if !seccomp.Supported() {
+	if !hasSeccomp() {
 		if w.allowMissing {
 			return nil
 		}
@@ -127,87 +197,4 @@ func (w walls) closeCalls(calls func() ([]seccomp.Filter, error)) error {
 		}
 	}
 	return nil
-}
-
-const (
-	cloneThread = unix.CLONE_THREAD
-	protExec    = unix.PROT_EXEC
-)
-
-// noClone3 comes first and alone: clone3 hides its flags behind a pointer, "not there" makes every C library fall back to
-// clone, whose flags a filter can read. One filter per group, because a group answers for every call that it is asked.
-func noClone3() seccomp.Filter {
-	return filter(seccomp.ActionAllow, seccomp.SyscallGroup{
-		Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3"},
-	})
-}
-
-// readerCalls allows what a Go program needs to compute: memory, threads, time, its open files. New threads, no new
-// processes; no memory that becomes code.
-func readerCalls() ([]seccomp.Filter, error) {
-	names, err := known(
-		"read", "write", "pread64", "readv", "writev", "close", "fstat", "newfstatat", "lseek", "munmap", "madvise", "brk", "mincore",
-		"mremap", "futex", "nanosleep", "clock_nanosleep", "clock_gettime", "gettimeofday", "sched_yield", "sched_getaffinity", "getpid",
-		"gettid", "tgkill", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "clone3", "exit", "exit_group",
-		"getrandom", "restart_syscall", "epoll_create1", "epoll_ctl", "epoll_pwait", "eventfd2", "fcntl", "getrusage", "rseq",
-		"set_robust_list", "timer_create", "timer_settime", "timer_delete", "uname", "membarrier",
-	)
-	if err != nil {
-		return nil, err
-	}
-	noCode := seccomp.ArgumentConditions{{Argument: 2, Operation: seccomp.BitsNotSet, Value: protExec}}
-	return []seccomp.Filter{noClone3(), filter(seccomp.ActionErrno, seccomp.SyscallGroup{
-		Action: seccomp.ActionAllow,
-		Names:  names,
-		NamesWithCondtions: []seccomp.NameWithConditions{
-			{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: cloneThread}}},
-			{Name: "mmap", Conditions: noCode},
-			{Name: "mprotect", Conditions: noCode},
-		},
-	})}, nil
-}
-
-// engineCalls refuses tesseract what an image needs no system call for. It is a list of refusals, not of permissions: what its
-// libraries call differs between distributions, and Landlock keeps its files apart.
-func engineCalls() ([]seccomp.Filter, error) {
-	names, err := known(
-		"socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "sendto", "sendmsg", "sendmmsg",
-		"fork", "vfork", "kill", "tkill", "pidfd_open", "pidfd_getfd", "pidfd_send_signal", "ptrace", "process_vm_readv",
-		"process_vm_writev", "process_madvise", "bpf", "perf_event_open", "io_uring_setup", "io_uring_enter", "io_uring_register",
-		"unshare", "setns", "mount", "umount2", "move_mount", "open_tree", "fsopen", "fsmount", "fspick", "mount_setattr", "pivot_root",
-		"chroot", "keyctl", "add_key", "request_key", "userfaultfd", "kexec_load", "kexec_file_load", "init_module", "finit_module",
-		"delete_module", "open_by_handle_at", "name_to_handle_at", "truncate", "ftruncate", "memfd_create", "memfd_secret", "setsid",
-		"setpgid", "shmget", "msgget", "semget", "mq_open", "personality", "reboot", "swapon", "swapoff", "acct", "syslog", "quotactl",
-		"setrlimit", "inotify_init1", "fanotify_init",
-	)
-	if err != nil {
-		return nil, err
-	}
-	return []seccomp.Filter{noClone3(), filter(seccomp.ActionAllow, seccomp.SyscallGroup{
-		Action: seccomp.ActionErrno,
-		Names:  names,
-		NamesWithCondtions: []seccomp.NameWithConditions{
-			{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsNotSet, Value: cloneThread}}},
-		},
-	})}, nil
-}
-
-func filter(otherwise seccomp.Action, group seccomp.SyscallGroup) seccomp.Filter {
-	return seccomp.Filter{
-		NoNewPrivs: true,
-		Flag:       seccomp.FilterFlagTSync,
-		Policy:     seccomp.Policy{DefaultAction: otherwise, Syscalls: []seccomp.SyscallGroup{group}},
-	}
-}
-
-// known leaves out the calls that this processor's Linux does not have (arm64 has no fork).
-func known(names ...string) ([]string, error) {
-	info, err := arch.GetInfo(runtime.GOARCH)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		_, found := info.SyscallNames[name]
-		return !found
-	}), nil
 }

@@ -5,18 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/accession/accession/internal/extract/page"
 )
 
 // probes try to get out of a cage. Each takes the argument that the test chose, and has no error when it got through.
@@ -59,6 +62,28 @@ var probes = map[string]func(argument string) error{
 		syscall.Wait4(int(pid), nil, 0, nil) // refused in the cage, which says nothing about the fork
 		return nil
 	},
+	"signal a thread": func(pid string) error { n, _ := strconv.Atoi(pid); return unix.Tgkill(n, n, 0) },
+	"signal by a file": func(pid string) error {
+		n, _ := strconv.Atoi(pid)
+		_, err := unix.FcntlInt(0, unix.F_SETOWN, n)
+		return err
+	},
+	"limits": func(string) error {
+		var l unix.Rlimit
+		return errors.Join(unix.Getrlimit(unix.RLIMIT_NOFILE, &l), unix.Setrlimit(unix.RLIMIT_NOFILE, &l))
+	},
+	"memory of a process": func(string) error {
+		var from, to [1]byte
+		_, err := unix.ProcessVMReadv(os.Getpid(), []unix.Iovec{{Base: &to[0], Len: 1}}, []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&from)), Len: 1}}, 0)
+		return err
+	},
+	"memory file": func(string) error {
+		fd, err := unix.MemfdCreate("probe", 0)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	},
 	"signal": func(pid string) error { n, _ := strconv.Atoi(pid); return syscall.Kill(n, 0) },
 	"code": func(string) error {
 		m, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -72,67 +97,90 @@ var probes = map[string]func(argument string) error{
 // Misbehaving workers, which only this binary has.
 func init() {
 	for name, probe := range probes {
-		formats["probe "+name] = func(string) (reading, error) {
-			return func(j job, content io.Reader, to *sink) error {
-				report := "through"
-				if err := probe(j.Charset); err != nil {
-					report = "refused: " + err.Error()
-				}
-				if err := to.count(1, false); err != nil {
-					return err
-				}
-				return to.page(pageFrame{Number: 1, Text: report})
-			}, nil
+		purposes["probe "+name] = func(w *worker) error {
+			report := "through"
+			if err := probe(w.job.Declared); err != nil {
+				report = "refused: " + err.Error()
+			}
+			if err := w.to.send(frameType, typeFrame{Media: "text/plain"}); err != nil {
+				return err
+			}
+			return w.to.emit(page.Page{Text: report})
 		}
 	}
-	misbehave := func(name string, read reading) {
-		formats[name] = func(string) (reading, error) { return read, nil }
+	begin := func(w *worker, pages int) {
+		w.to.send(frameType, typeFrame{Media: "text/plain"})
+		w.to.count(pages, false)
 	}
-	misbehave("allocate", func(_ job, _ io.Reader, to *sink) error {
+	purposes["allocate"] = func(*worker) error {
 		var kept [][]byte
 		for {
 			kept = append(kept, bytes.Repeat([]byte{byte(len(kept))}, 16<<20))
 		}
-	})
-	misbehave("loop", func(j job, _ io.Reader, _ *sink) error {
+	}
+	purposes["loop"] = func(w *worker) error {
 		for {
-			j.Size++
+			w.job.Size++
 		}
-	})
-	misbehave("hang", func(_ job, _ io.Reader, to *sink) error {
-		to.count(2, false)
-		to.page(pageFrame{Number: 1})
+	}
+	purposes["hang"] = func(w *worker) error {
+		begin(w, 2)
+		w.to.page(page.Page{})
 		select {}
-	})
-	misbehave("print", func(_ job, _ io.Reader, to *sink) error {
+	}
+	purposes["print"] = func(w *worker) error {
 		for {
-			if _, err := to.out.Write(bytes.Repeat([]byte("x"), 64<<10)); err != nil {
+			if _, err := w.to.out.Write(bytes.Repeat([]byte("x"), 64<<10)); err != nil {
 				return err
 			}
 		}
-	})
-	misbehave("print pages", func(_ job, _ io.Reader, to *sink) error {
-		to.count(1, false)
+	}
+	purposes["print pages"] = func(w *worker) error {
+		begin(w, 1)
 		for number := 1; ; number++ {
-			if err := to.page(pageFrame{Number: number}); err != nil {
+			if err := w.to.send(framePage, pageFrame{Number: number}); err != nil {
 				return err
 			}
 		}
-	})
-	misbehave("panic", func(job, io.Reader, *sink) error { panic("decoder") })
-	misbehave("fail", func(job, io.Reader, *sink) error { return errors.New("fail") })
-	misbehave("refuse in its own words", func(_ job, _ io.Reader, to *sink) error { return &Refusal{Code: "buy_now"} })
-	misbehave("close early", func(_ job, _ io.Reader, to *sink) error {
-		to.count(1, false)
+	}
+	purposes["read beyond the end"] = func(w *worker) error {
+		return w.to.send(frameRead, readFrame{At: w.job.Size - 1, N: 2})
+	}
+	purposes["say which files are open"] = func(w *worker) error {
+		var open []string
+		for fd := range 32 {
+			var info unix.Stat_t
+			if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
+				kinds := map[uint32]string{unix.S_IFREG: "file", unix.S_IFDIR: "folder", unix.S_IFSOCK: "socket", unix.S_IFIFO: "pipe", unix.S_IFCHR: "device"}
+				if err := unix.Fstat(fd, &info); err != nil {
+					return err
+				}
+				open = append(open, fmt.Sprintf("%d %s", fd, kinds[info.Mode&unix.S_IFMT])) // nothing of these: the runtime's own
+			}
+		}
+		w.to.send(frameType, typeFrame{Media: "text/plain"})
+		return w.to.emit(page.Page{Text: strings.Join(open, ", ")})
+	}
+	purposes["write to standard error"] = func(*worker) error {
+		fmt.Fprintln(os.Stderr, "words of the document")
+		os.Exit(exitSetup)
+		return nil
+	}
+	purposes["panic"] = func(*worker) error { panic("decoder") }
+	purposes["fail"] = func(*worker) error { return errors.New("fail") }
+	purposes["refuse in its own words"] = func(*worker) error { return &Refusal{Code: "buy_now"} }
+	purposes["ask for the engine forever"] = func(*worker) error { return errNeedPDF }
+	purposes["close early"] = func(w *worker) error {
+		begin(w, 1)
 		os.Stdout.Close()
 		select {}
-	})
+	}
 }
 
-func misbehaving(t *testing.T, e *Extractor, format, argument string) (*Document, error) {
+func misbehaving(t *testing.T, e *Extractor, purpose, argument string) (*Document, error) {
 	t.Helper()
 	content := strings.NewReader("content")
-	return e.extract(within(t), detected{format: format, charset: argument}, content, content.Size(), nil)
+	return e.extract(within(t), purpose, argument, content, content.Size(), nil)
 }
 
 func TestCageWalls(t *testing.T) {
@@ -152,6 +200,7 @@ func TestCageWalls(t *testing.T) {
 	arguments := map[string]string{
 		"tcp": tcp.Addr().String(), "udp": "127.0.0.1:9", "unix socket": unixSocket,
 		"read": "/etc/passwd", "list": "/", "write": filepath.Join(dir, "out"), "execute": "/bin/true", "signal": strconv.Itoa(os.Getpid()),
+		"signal a thread": strconv.Itoa(os.Getpid()), "signal by a file": strconv.Itoa(os.Getpid()),
 	}
 	for name, probe := range probes {
 		t.Run(name, func(t *testing.T) {
@@ -180,9 +229,11 @@ func TestMisbehavingWorkers(t *testing.T) {
 		{"loop", "used more than it may", Limits{WorkerCPU: time.Second}},
 		{"print", errFrame.Error(), Limits{}},
 		{"print pages", errFrame.Error(), Limits{}},
+		{"read beyond the end", errFrame.Error(), Limits{}},
+		{"ask for the engine forever", errFrame.Error(), Limits{}},
 		{"fail", "could not finish its work", Limits{}},
 		{"refuse in its own words", errFrame.Error(), Limits{}},
-		{"no such format", `could not start: unknown format "no such format"`, Limits{}},
+		{"no such purpose", `could not start: unknown purpose "no such purpose"`, Limits{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -211,10 +262,43 @@ func TestMisbehavingWorkers(t *testing.T) {
 	})
 }
 
+// TestWorkerFiles starts a worker from a process that has files which would survive an exec.
+func TestWorkerFiles(t *testing.T) {
+	t.Parallel()
+	folder, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { folder.Close() })
+	for range 3 {
+		fd, err := unix.Dup(int(folder.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+	}
+	doc, err := misbehaving(t, extractor(t), "say which files are open", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := doc.Pages[0].Text
+	if !strings.HasPrefix(open, "0 pipe, 1 pipe, 2 device") || regexp.MustCompile(`file|folder|socket|pipe|device`).MatchString(open[len("0 pipe, 1 pipe, 2 device"):]) {
+		t.Errorf("open: %s", open)
+	}
+}
+
+func TestCagedWorkerHasNoSayInTheLog(t *testing.T) {
+	t.Parallel()
+	_, err := misbehaving(t, extractor(t), "write to standard error", "")
+	if err == nil || strings.Contains(err.Error(), "words") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestCageMustClose runs a worker whose cage cannot be closed: it must end before it reads its input.
 func TestCageMustClose(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(within(t), workerBinary, "worker", "extract", "-format=text", "-cpu=1s")
+	cmd := exec.CommandContext(within(t), workerBinary, "worker", "extract", "-purpose=text", "-cpu=1s")
 	input, output, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -224,8 +308,8 @@ func TestCageMustClose(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &stdout, &stderr
 	var exit *exec.ExitError
-	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitSetup {
-		t.Errorf("want exit status %d, got %v", exitSetup, err)
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitCage {
+		t.Errorf("want exit status %d, got %v", exitCage, err)
 	}
 	if stdout.Len() > 0 || !strings.Contains(stderr.String(), "memory and CPU limits must be given") {
 		t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
@@ -241,7 +325,7 @@ func TestCancelEndsEveryProcess(t *testing.T) {
 	t.Run("worker", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(within(t))
 		content := strings.NewReader("content")
-		_, err := extractor(t).extract(ctx, detected{format: "hang"}, content, content.Size(), func(int, int) { cancel() })
+		_, err := extractor(t).extract(ctx, "hang", "", content, content.Size(), func(int, int) { cancel() })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("want %v, got %v", context.Canceled, err)
 		}

@@ -1,15 +1,17 @@
 package extract
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/accession/accession/internal/extract/page"
 )
 
 // maxCount is the most pages that a worker may claim for a document.
@@ -24,7 +26,8 @@ type collector struct {
 	ocrCtx    context.Context // ends with the first error of a page
 	stopOCR   context.CancelFunc
 
-	counted   bool
+	typed     bool
+	counted   int // pages that the worker announced
 	next      int // number of the next page
 	total     int // pages that are to come
 	pictures  int
@@ -46,81 +49,91 @@ func newCollector(ctx context.Context, e *Extractor, progress func(done, total i
 // errEnded is a worker's stream that ended before its last frame.
 var errEnded = errors.New("extraction worker ended early")
 
-// read takes frames until the last one. It returns nil after a proper end and when the text limit is reached, a
-// *Refusal, errFrame for a worker that breaks the rules, errEnded for one that ends too soon, or the error of a page in OCR.
-func (c *collector) read(from io.Reader) error {
-	in := bufio.NewReaderSize(from, 64<<10)
-	// JSON writes one byte as six at worst; a worker sends at most the text limit and one character more.
-	limit := 6*(c.extractor.limits.TextBytes+8) + 4<<10
-	for !c.full() {
-		kind, payload, err := readFrame(in, limit)
+// read takes frames until the last one. It returns nil after a proper end, a *Refusal, errNeedPDF, errFrame for a worker that
+// breaks the rules, errEnded for one that ends too soon, errContent, or the error of a page in OCR.
+func (c *collector) read(from *conversation) error {
+	// JSON writes one byte as six at worst, and a character may take four; a worker sends at most the text limit and one more.
+	limit := 6*4*(c.extractor.limits.TextBytes+8) + 4<<10
+	for {
+		kind, payload, err := from.next(limit)
 		if err != nil {
-			if errors.Is(err, errFrame) {
-				return err
-			}
-			return fmt.Errorf("%w: %w", errEnded, err)
+			return err
 		}
-		last, err := c.take(kind, payload, in)
+		last, err := c.take(kind, payload, from.in)
 		if last || err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 func (c *collector) take(kind byte, payload []byte, in io.Reader) (last bool, err error) {
-	if !c.counted && kind != frameCount && kind != frameRefusal {
+	if !c.typed && kind != frameType && kind != frameRefusal && kind != frameNeed && kind != frameLegacy {
 		return true, errFrame
 	}
 	switch kind {
-	case frameCount:
-		var f countFrame
-		if json.Unmarshal(payload, &f) != nil || c.counted || f.Pages < 1 || f.Pages > maxCount {
+	case frameNeed:
+		return true, errNeedPDF
+	case frameLegacy:
+		var l legacyError
+		if json.Unmarshal(payload, &l) != nil || c.typed || len(l.Declared) > maxMediaType {
 			return true, errFrame
 		}
-		c.counted, c.doc.PageCount, c.doc.Repaired = true, f.Pages, f.Repaired
-		c.total = min(f.Pages, c.extractor.limits.Pages)
-		c.doc.Truncated = c.total < f.Pages
-		c.pages = make([]Page, 0, min(c.total, 64))
+		return true, &l
+	case frameType:
+		var f typeFrame
+		if json.Unmarshal(payload, &f) != nil || c.typed || !mediaType.MatchString(f.Media) || len(f.Declared) > maxMediaType {
+			return true, errFrame
+		}
+		c.typed, c.doc.MediaType, c.doc.DeclaredMediaType = true, f.Media, f.Declared
+		return false, nil
+	case frameCount:
+		var f countFrame
+		if json.Unmarshal(payload, &f) != nil || f.Pages < 1 || f.Pages > maxCount-c.counted {
+			return true, errFrame
+		}
+		c.counted += f.Pages
+		c.doc.PageCount, c.doc.Repaired = c.counted, c.doc.Repaired || f.Repaired
+		c.setTotal(min(c.counted, c.extractor.limits.Pages))
 		return false, nil
 	case framePage:
 		var f pageFrame
-		if json.Unmarshal(payload, &f) != nil || !c.admit(f.Number, f.Hidden) {
+		if json.Unmarshal(payload, &f) != nil || !c.admit(f.Number) {
 			return true, errFrame
 		}
-		c.add(Page{Number: f.Number, Text: plain(f.Text), Source: SourceText})
+		p := plainPage(page.Page{Text: f.Text, Hidden: f.Hidden})
+		c.add(Page{Number: f.Number, Text: p.Text, Hidden: p.Hidden, Source: SourceText})
 		c.finished()
 		return false, nil
 	case framePicture:
 		var f pictureFrame
-		if json.Unmarshal(payload, &f) != nil || !c.admit(f.Number, f.Hidden) || !c.admitPicture(f) {
+		if json.Unmarshal(payload, &f) != nil || !c.admit(f.Number) || !c.admitPicture(f) {
 			return true, errFrame
 		}
 		return false, c.recognise(f, in)
 	case frameRefusal:
-		var f refusalFrame
-		if json.Unmarshal(payload, &f) != nil || refusalMessages[f.Code] == "" {
-			return true, errFrame
-		}
-		return true, refuse(f.Code)
+		return true, refusalOf(payload)
 	case frameEnd:
 		var f endFrame
-		if json.Unmarshal(payload, &f) != nil || !f.Truncated && c.next <= c.total {
+		if json.Unmarshal(payload, &f) != nil || !f.Truncated && c.next <= c.counted || c.next == 1 && !f.Truncated ||
+			f.Members < 0 || f.Members > maxCount || f.LeftOut < 0 || f.LeftOut > maxCount {
 			return true, errFrame
 		}
-		c.doc.Truncated = c.doc.Truncated || f.Truncated
+		c.doc.Truncated, c.doc.Members, c.doc.LeftOut = f.Truncated || c.next <= c.counted, f.Members, f.LeftOut
 		return true, nil
 	}
 	return true, errFrame
 }
 
-// admit holds pages to their order and number.
-func (c *collector) admit(number, hidden int) bool {
-	if number != c.next || number > c.total || hidden < 0 || hidden > maxCount {
+const maxMediaType = 127 // RFC 6838, section 4.2, for each half
+
+var mediaType = regexp.MustCompile(`^[a-z]{1,63}/[a-z0-9.+-]{1,127}$`)
+
+// admit holds pages to their order, their number, and the text limit.
+func (c *collector) admit(number int) bool {
+	if number != c.next || number > c.total || c.textBytes > c.extractor.limits.TextBytes {
 		return false
 	}
 	c.next++
-	c.doc.HiddenCharacters += hidden
 	return true
 }
 
@@ -139,12 +152,10 @@ func (c *collector) add(p Page) {
 	c.pages = append(c.pages, p)
 }
 
-// full says that the text layers alone fill the text limit.
-func (c *collector) full() bool { return c.textBytes > c.extractor.limits.TextBytes }
-
 // recognise streams a picture from the worker into tesseract, and leaves the recognition to a goroutine.
 func (c *collector) recognise(f pictureFrame, in io.Reader) error {
-	c.add(Page{Number: f.Number, Text: plain(f.Text), Source: SourceText})
+	layer := plainPage(page.Page{Text: f.Text, Hidden: f.Hidden})
+	c.add(Page{Number: f.Number, Text: layer.Text, Hidden: layer.Hidden, Source: SourceText})
 	select {
 	case c.extractor.ocrPages <- struct{}{}:
 	case <-c.ocrCtx.Done():
@@ -164,24 +175,35 @@ func (c *collector) recognise(f pictureFrame, in io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("page %d: %w", f.Number, err)
 		}
-		c.recognised(f.Number, text, short)
+		c.recognised(f, text, short)
 		return nil
 	})
 	return nil
 }
 
-func (c *collector) recognised(number int, text string, short bool) {
+func (c *collector) recognised(f pictureFrame, text string, short bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	page := &c.pages[number-1]
+	p := &c.pages[f.Number-1]
+	differs := layerDiffers(p.Text, text)
 	switch {
-	case words(text) >= words(page.Text): // the picture shows the text layer too
-		page.Text, page.Source = text, SourceOCR
+	case f.Check && !differs: // the layer says what the picture shows
+	case f.Check, differs && words(text) > 0:
+		*p = withLayer(text, *p)
+	case layerTells(p.Text, text): // and better than OCR does
+	case words(text) >= words(p.Text): // the picture shows the text layer too
+		p.Text, p.Hidden, p.Source = text, nil, SourceOCR
 	case words(text) > 0: // a layer that the picture hides
-		page.Text, page.Source = page.Text+"\n\n"+text, SourceOCR
+		p.Text, p.Source = p.Text+"\n\n"+text, SourceOCR
 	}
 	c.short = c.short || short
 	c.finishedLocked()
+}
+
+func (c *collector) setTotal(total int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total = total
 }
 
 func (c *collector) finished() {
@@ -197,18 +219,21 @@ func (c *collector) finishedLocked() {
 	}
 }
 
-// finish waits for the pages in OCR and returns the first of their errors. After an error of read they are stopped: what
-// they find is not wanted.
+// finish waits for the pages in OCR. The error is read's, if it has one: the pages are stopped then, what they find is not
+// wanted. Else it is the first of theirs.
 func (c *collector) finish(readErr error) error {
 	if readErr != nil {
 		c.stopOCR()
 	}
 	err := c.ocr.Wait()
 	c.stopOCR()
-	if readErr != nil && errors.Is(err, context.Canceled) {
-		return nil
+	if err != nil && (readErr == nil || !errors.Is(err, context.Canceled)) {
+		var refusal *Refusal
+		if !errors.As(readErr, &refusal) {
+			return err
+		}
 	}
-	return err
+	return readErr
 }
 
 // document is called when no page is in OCR any more. The text limit is applied in page order, so that the same document
@@ -216,10 +241,12 @@ func (c *collector) finish(readErr error) error {
 func (c *collector) document() *Document {
 	doc := c.doc
 	doc.Truncated = doc.Truncated || c.short
+	doc.PageCount = max(doc.PageCount, 1)
 	room := c.extractor.limits.TextBytes
 	for _, p := range c.pages {
 		whole := len(p.Text)
 		p.Text = cut(p.Text, room)
+		p.Hidden = clipRuns(p.Hidden, len(p.Text))
 		room -= int64(len(p.Text))
 		if p.Source == SourceOCR {
 			doc.OCRPages++

@@ -1,6 +1,10 @@
 package extract
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/accession/accession/internal/extract/page"
+)
 
 // Sources of a page's text.
 const (
@@ -10,9 +14,10 @@ const (
 
 // Page is the text of one page. Text is valid UTF-8; of the control characters only \n, \t and \f remain.
 type Page struct {
-	Number int    // 1-based
-	Text   string // may be empty: a blank page is no error
-	Source string // SourceText or SourceOCR
+	Number int        // 1-based
+	Text   string     // may be empty: a blank page is no error
+	Source string     // SourceText or SourceOCR
+	Hidden []page.Run // what of Text nobody sees who looks at the page; ascending
 }
 
 // Document is what was extracted (contract decisions, gate 4).
@@ -24,7 +29,8 @@ type Document struct {
 	OCRPages          int    // pages in Pages whose text comes from OCR
 	Truncated         bool   // a limit on pages, OCR pages, pixels or text was reached: some content is not in Pages
 	Repaired          bool   // the file was damaged and rebuilt by the reader; content may be missing
-	HiddenCharacters  int    // characters in Pages that a reader of the page would not see (invisible, white or tiny)
+	Members           int    // documents packed into this one whose text is in Pages
+	LeftOut           int    // and documents packed into it that could not be read; Truncated is set
 }
 
 // Codes of refusals, lower snake case; the message of each is in refusalMessages.
@@ -35,6 +41,7 @@ const (
 	CodeTooLarge    = "document_too_large"
 	CodeUnsupported = "media_type_unsupported"
 	CodeMismatch    = "media_type_mismatch"
+	CodeExpands     = "document_expands_too_far"
 )
 
 // The messages live here, in the parent: a worker only names a code, so no byte of a document can reach a client
@@ -44,8 +51,9 @@ var refusalMessages = map[string]string{
 	CodeEncrypted:   "The document is encrypted. Remove the password and submit it again.",
 	CodeBroken:      "The document is damaged and cannot be read. Open it, save it anew and submit it again.",
 	CodeTooLarge:    "The document is too large to be read: too many bytes, or a picture with too many pixels. Split it or reduce its resolution.",
-	CodeUnsupported: "Content of this media type cannot be read. Submit PDF, plain text, Markdown, CSV, PNG, JPEG or TIFF.",
+	CodeUnsupported: "Content of this media type cannot be read. Submit PDF, DOCX, PPTX, XLSX, ODT, ODS, ODP, RTF, HTML, EPUB, mail, plain text, Markdown, CSV, PNG, JPEG, TIFF, WebP, or a ZIP, TAR or GZIP of these.",
 	CodeMismatch:    "The content is not what its media type says, or is of several types at once. Submit the file with its own media type.",
+	CodeExpands:     "The document is packed too deeply, or would grow too large when unpacked. Submit the files in it one by one.",
 }
 
 // Refusal is the error for content that cannot be accepted however often it is tried: the gate rejects it.

@@ -76,7 +76,7 @@ func TestRefusedPDF(t *testing.T) {
 		"no pages":          {makePDF(), CodeBroken},
 		"empty":             {nil, CodeEmpty},
 		"too many bytes":    {append(whole, make([]byte, 1<<20)...), CodeTooLarge},
-		"a zip as well":     {append(whole, append([]byte("PK\x05\x06"), make([]byte, 18)...)...), CodeMismatch},
+		"a zip as well":     {append(whole, zipOf(t, "a.txt")...), CodeMismatch},
 		"a picture as well": {append(asPNG(t, blank(1, 1))[:33], whole...), CodeMismatch},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,11 +148,19 @@ func TestHiddenText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			doc := extract(t, extractor(t), makePDF(pdfPageSource{operators: c.operators}), "application/pdf")
-			if doc.HiddenCharacters != c.want || strings.TrimSpace(doc.Pages[0].Text) != "words" {
+			if hidden := hiddenText(doc.Pages[0]); len(hidden) != c.want || strings.TrimSpace(doc.Pages[0].Text) != "words" {
 				t.Errorf("document: %+v, want %d hidden", doc, c.want)
 			}
 		})
 	}
+}
+
+// hiddenText is what of a page's text nobody sees.
+func hiddenText(p Page) (text string) {
+	for _, run := range p.Hidden {
+		text += p.Text[run.Start:run.End]
+	}
+	return text
 }
 
 // failing is content whose store breaks down after some bytes.

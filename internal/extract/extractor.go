@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,15 +18,24 @@ import (
 // ErrEngineMissing marks errors for a machine that lacks a program or its data; the text says what to install.
 var ErrEngineMissing = errors.New("extraction engine missing")
 
+// ErrCageOpen marks errors of workers that cannot be locked in on this machine, and so read nothing; the text says which wall is missing.
+var ErrCageOpen = errors.New("the cage cannot be closed")
+
+// ErrStopped marks errors of workers that were ended because they used more than they may, or did what no worker does.
+var ErrStopped = errors.New("extraction worker stopped")
+
 // Config of an Extractor. Every field may be left zero.
 type Config struct {
 	Executable string   // binary whose "worker" commands call Worker (/proc/self/exe)
 	CacheDir   string   // folder for compiled pdfium, owned by this service; made with mode 0700 (in the user's cache folder)
 	Languages  []string // tesseract languages, most likely first ("eng")
 	Tesseract  string   // program name or path ("tesseract")
-	Parallel   int      // documents, and pages in OCR, that are worked on at once (one per processor)
-	Limits     Limits
-	Log        *slog.Logger // never gets content (discarded)
+
+	// LibreOffice is its program's name or path ("soffice"). Where it is not there, DOC, XLS and PPT are refused.
+	LibreOffice string
+	Parallel    int // pages in OCR at once; twice as many documents may be in work (one per processor)
+	Limits      Limits
+	Log         *slog.Logger // never gets content (discarded)
 
 	// AllowMissingWalls lets workers run on a kernel without Landlock or seccomp. Without it, extraction fails there.
 	AllowMissingWalls bool
@@ -33,10 +43,12 @@ type Config struct {
 
 // Extractor extracts text with caged workers. It is safe for use by several goroutines.
 type Extractor struct {
-	config    Config
-	limits    Limits
-	documents chan struct{} // a token per document in work
-	ocrPages  chan struct{} // a token per page in OCR: two on one processor cost each other more than their time
+	config   Config
+	limits   Limits
+	workers  map[string]chan struct{} // by purpose: a token per worker
+	ocrPages chan struct{}            // a token per page in OCR: two on one processor cost each other more than their time
+
+	conversions chan struct{} // a token per LibreOffice at work
 
 	linger time.Duration // how long a worker may live after its last word
 
@@ -49,6 +61,7 @@ type Extractor struct {
 func New(config Config) *Extractor {
 	config.Executable = cmp.Or(config.Executable, "/proc/self/exe")
 	config.Tesseract = cmp.Or(config.Tesseract, "tesseract")
+	config.LibreOffice = cmp.Or(config.LibreOffice, "soffice")
 	if len(config.Languages) == 0 {
 		config.Languages = []string{"eng"}
 	}
@@ -57,21 +70,27 @@ func New(config Config) *Extractor {
 	}
 	config.Parallel = or(config.Parallel, runtime.GOMAXPROCS(0))
 	return &Extractor{
-		config:    config,
-		limits:    config.Limits.withDefaults(),
-		documents: make(chan struct{}, config.Parallel),
-		ocrPages:  make(chan struct{}, config.Parallel),
-		linger:    10 * time.Second,
+		config: config,
+		limits: shortened(config.Limits.withDefaults()),
+		// Twice as many as work at full speed: a request with a short text must not wait for two long scans to end. Walking a
+		// container mostly waits for whoever takes its members.
+		workers:     map[string]chan struct{}{purposeText: make(chan struct{}, 2*config.Parallel), purposeMembers: make(chan struct{}, 4*config.Parallel)},
+		ocrPages:    make(chan struct{}, config.Parallel),
+		conversions: make(chan struct{}, config.Parallel),
+		linger:      10 * time.Second,
 	}
 }
 
-// Warm compiles pdfium into the cache when it is not there yet (about 4 s of CPU time), so that workers start in a tenth
+// Warm removes what a service that was killed has left in memory, and compiles pdfium into the cache when it is not there yet (about 4 s of CPU time), so that workers start in a tenth
 // of a second. Extract calls it when needed; a service calls it when it starts. An error may be tried again.
 func (e *Extractor) Warm(ctx context.Context) error {
 	e.warm.Lock()
 	defer e.warm.Unlock()
 	if e.isWarm {
 		return nil
+	}
+	if err := sweepRooms(); err != nil { // of a service that was killed
+		e.config.Log.WarnContext(ctx, "converted documents are left in memory", "error", err)
 	}
 	dir, err := e.cacheDir()
 	if err != nil {
@@ -80,7 +99,7 @@ func (e *Extractor) Warm(ctx context.Context) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("extraction cache: %w", err)
 	}
-	w, err := e.start(ctx, "extraction worker", e.readerArgs(warmUp, dir))
+	w, err := e.start(ctx, "extraction worker", e.readerArgs(purposeWarm, true, dir))
 	if err != nil {
 		return err
 	}
@@ -103,9 +122,9 @@ func (e *Extractor) cacheDir() (string, error) {
 	return filepath.Join(dir, "accession", "pdfium"), nil
 }
 
-func (e *Extractor) readerArgs(format, cacheDir string) []string {
+func (e *Extractor) readerArgs(purpose string, pdf bool, cacheDir string) []string {
 	w := walls{memory: e.limits.WorkerMemory, cpu: e.limits.WorkerCPU, allowMissing: e.config.AllowMissingWalls}
-	return append(w.args("extract"), "-format="+format, "-cache="+cacheDir)
+	return append(w.args("extract"), "-purpose="+purpose, fmt.Sprintf("-pdf=%t", pdf), "-cache="+cacheDir)
 }
 
 // Extract reads the document in content, size bytes long, and returns its text. declared is the media type that the
@@ -118,71 +137,90 @@ func (e *Extractor) Extract(ctx context.Context, content io.ReaderAt, size int64
 	if size <= 0 {
 		return nil, refuse(CodeEmpty)
 	}
-	d, err := detect(content, size, declared)
+	doc, err := e.extract(ctx, purposeText, declared, content, size, progress)
+	var legacy *legacyError
+	if errors.As(err, &legacy) {
+		return e.extractLegacy(ctx, legacy, content, size, progress)
+	}
+	return doc, err
+}
+
+func (e *Extractor) extract(ctx context.Context, purpose, declared string, content io.ReaderAt, size int64, progress func(done, total int)) (*Document, error) {
+	var c *collector
+	err := e.converse(ctx, purpose, declared, content, size, func(with *conversation) error {
+		c = newCollector(with.ctx, e, progress)
+		return c.finish(c.read(with))
+	})
 	if err != nil {
 		return nil, err
 	}
-	if d.format != formatText && size > e.limits.InputBytes {
-		return nil, refuse(CodeTooLarge)
-	}
-	return e.extract(ctx, d, content, size, progress)
+	return c.document(), nil
 }
 
-func (e *Extractor) extract(ctx context.Context, d detected, content io.ReaderAt, size int64, progress func(done, total int)) (*Document, error) {
-	select {
-	case e.documents <- struct{}{}:
-		defer func() { <-e.documents }()
-	case <-ctx.Done():
-		return nil, stopped(ctx)
+// converse starts a worker and lets talk hear what it says; once more, with the PDF engine loaded, where it turns out to be
+// needed. When it returns, the worker has ended.
+func (e *Extractor) converse(ctx context.Context, purpose, declared string, content io.ReaderAt, size int64, talk func(*conversation) error) error {
+	if tokens := e.workers[purpose]; tokens != nil {
+		select {
+		case tokens <- struct{}{}:
+			defer func() { <-tokens }()
+		case <-ctx.Done():
+			return stopped(ctx)
+		}
 	}
+	// A glance at the beginning saves a start; what the content really is the worker finds out.
+	glance := make([]byte, min(size, 1024))
+	if err := readAt(content, glance, 0); err != nil {
+		return err
+	}
+	pdf := bytes.Contains(glance, []byte("%PDF-"))
+	err := e.converseOnce(ctx, purpose, pdf, declared, content, size, talk)
+	if errors.Is(err, errNeedPDF) && !pdf {
+		err = e.converseOnce(ctx, purpose, true, declared, content, size, talk)
+	}
+	if errors.Is(err, errNeedPDF) {
+		return errFrame
+	}
+	return err
+}
+
+func (e *Extractor) converseOnce(ctx context.Context, purpose string, pdf bool, declared string, content io.ReaderAt, size int64, talk func(*conversation) error) error {
 	var cacheDir string
-	if d.format == formatPDF {
+	if pdf {
 		if err := e.Warm(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		cacheDir, _ = e.cacheDir()
 	}
-	w, err := e.start(ctx, "extraction worker", e.readerArgs(d.format, cacheDir))
+	w, err := e.start(ctx, "extraction worker", e.readerArgs(purpose, pdf, cacheDir))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	fed := make(chan error, 1)
-	go func() {
-		fed <- w.feed(job{
-			Size: size, Charset: d.charset, Media: d.media,
-			Pages: e.limits.Pages, OCRPages: e.limits.OCRPages, PagePixels: e.limits.PagePixels, TextBytes: e.limits.TextBytes,
-		}, content, size)
-	}()
-	c := newCollector(ctx, e, progress)
-	readErr := c.read(w.stdout)
-	if c.full() || readErr != nil && !errors.Is(readErr, errEnded) {
+	_ = writeFrame(w.stdin, frameJob, job{ // a worker that does not take it says why by the way it ends
+		Size: size, Declared: declared, InputBytes: e.limits.InputBytes, Pages: e.limits.Pages, OCRPages: e.limits.OCRPages,
+		PagePixels: e.limits.PagePixels, TextBytes: e.limits.TextBytes, ExpandedBytes: e.limits.ExpandedBytes,
+	})
+	conversation := newConversation(ctx, w.stdout, w.stdin, content, size)
+	talkErr := talk(conversation)
+	w.stdin.Close()
+	if talkErr != nil && !errors.Is(talkErr, errEnded) {
 		w.kill() // nothing more is wanted from it
 	}
 	waitErr := w.end(e.linger)
-	ocrErr := c.finish(readErr)
-	feedErr := <-fed
-
 	var refusal *Refusal
 	switch {
-	case errors.As(readErr, &refusal):
-		return nil, refusal
+	case errors.As(talkErr, &refusal), errors.Is(talkErr, errNeedPDF), errors.Is(talkErr, errContent):
+		return talkErr
 	case ctx.Err() != nil:
-		return nil, stopped(ctx)
-	case ocrErr != nil:
-		return nil, ocrErr
-	case feedErr != nil:
-		return nil, feedErr
-	case readErr != nil && !errors.Is(readErr, errEnded):
-		return nil, readErr
-	case c.full():
+		return stopped(ctx)
+	case talkErr != nil && !errors.Is(talkErr, errEnded):
+		return talkErr
+	case errors.Is(waitErr, errBrokeDown) && conversation.unpacking: // it would do so each time
+		return refuse(CodeExpands)
 	case waitErr != nil: // says more than the end of the stream does
-		return nil, waitErr
-	case readErr != nil:
-		return nil, readErr
+		return waitErr
 	}
-	doc := c.document()
-	doc.MediaType, doc.DeclaredMediaType = d.media, d.declared
-	return doc, nil
+	return talkErr
 }
 
 func stopped(ctx context.Context) error {

@@ -2,84 +2,112 @@ package extract
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"image"
-	"image/color"
-	"image/draw"
 	"image/jpeg"
 	"image/png"
 	"io"
 
 	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+
+	"github.com/accession/accession/internal/extract/page"
 )
 
 // pictureMinimum is the side in pixels below which nothing can be read.
 const pictureMinimum = 16
 
-type decoder struct {
-	config func(io.Reader) (image.Config, error)
-	image  func(io.Reader) (image.Image, error)
+// picture is one picture of a file, not decoded yet.
+type picture struct {
+	measure func() (width, height int, err error)
+	decode  func() (image.Image, error)
+	scanned scanned
 }
 
-var decoders = map[string]decoder{
-	"image/png":  {png.DecodeConfig, png.Decode},
-	"image/jpeg": {jpeg.DecodeConfig, jpeg.Decode},
-	"image/tiff": {tiff.DecodeConfig, tiff.Decode},
+// scanned is what the file says of how its picture was made. Zero: nothing.
+type scanned struct {
+	across, down float64 // pixels per inch
+	turned       int     // EXIF's and TIFF's orientation, 1 to 8
 }
 
-// openPicture reads PNG, JPEG and TIFF, a TIFF with all its pages. Every page goes to OCR. The decoders are Go: a broken
+// readPicture reads PNG, JPEG, WebP and TIFF, a TIFF with all its pages. Every page goes to OCR. The decoders are Go: a broken
 // picture costs an error, not the worker.
-func openPicture(string) (reading, error) { return readPicture, nil }
-
-func readPicture(j job, content io.Reader, to *sink) error {
-	raw := make([]byte, j.Size)
-	if _, err := io.ReadFull(content, raw); err != nil {
+func (w *worker) readPicture(media string, content io.ReaderAt, size int64) error {
+	if size > w.job.InputBytes {
+		return refuse(CodeTooLarge)
+	}
+	raw, err := whole(content, size)
+	if err != nil {
 		return err
 	}
-	decode, ok := decoders[j.Media]
-	if !ok {
+	j, to := w.job, w.to
+	var pictures []picture
+	switch media {
+	case "image/png":
+		pictures = onePicture(raw, png.DecodeConfig, png.Decode, pngScanned(raw))
+	case "image/jpeg":
+		pictures = onePicture(raw, jpeg.DecodeConfig, jpeg.Decode, jpegScanned(raw))
+	case "image/webp":
+		if animated(raw) {
+			return refuse(CodeUnsupported)
+		}
+		pictures = onePicture(raw, webp.DecodeConfig, webp.Decode, scanned{})
+	case "image/tiff":
+		pictures = tiffPictures(raw, max(to.pagesLeft, 1)+1)
+	default:
 		return refuse(CodeUnsupported)
 	}
-	pages := []io.ReadSeeker{bytes.NewReader(raw)}
-	if j.Media == "image/tiff" {
-		pages = tiffPages(raw, max(j.Pages, 1)+1)
-	}
 	// All pages are measured before the first is decoded: a small file can name a picture of gigabytes.
-	for _, page := range pages {
-		config, err := decode.config(page)
+	for _, p := range pictures {
+		width, height, err := p.measure()
 		if err != nil {
 			return refuse(pictureFault(err))
 		}
-		if int64(config.Width)*int64(config.Height) > j.PagePixels {
+		if width < 1 || height < 1 || int64(width) > j.PagePixels/int64(height) {
 			return refuse(CodeTooLarge)
 		}
 	}
-	if err := to.count(len(pages), false); err != nil {
+	if err := to.count(len(pictures), false); err != nil {
 		return err
 	}
-	for i, page := range pages {
-		if i == j.Pages || to.picturesLeft <= 0 {
+	for _, p := range pictures {
+		if to.picturesLeft <= 0 {
 			to.truncated = true
 			return nil
 		}
-		page.Seek(0, io.SeekStart)
-		decoded, err := decode.image(page)
+		decoded, err := p.decode()
 		if err != nil {
 			return refuse(pictureFault(err))
 		}
-		pixels := gray(decoded)
+		pixels, dpi := fitForOCR(turn(gray(decoded), p.scanned.turned), p.scanned, j.PagePixels)
 		size := pixels.Rect.Size()
 		if size.X < pictureMinimum || size.Y < pictureMinimum {
-			err = to.page(pageFrame{Number: i + 1})
+			err = to.page(page.Page{})
 		} else {
-			err = to.picture(pictureFrame{Number: i + 1, Width: size.X, Height: size.Y}, pixels.Pix)
+			err = to.picture(pictureFrame{Width: size.X, Height: size.Y, DPI: dpi}, pixels.Pix)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func onePicture(raw []byte, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error), s scanned) []picture {
+	return []picture{{
+		measure: func() (int, int, error) {
+			c, err := config(bytes.NewReader(raw))
+			return c.Width, c.Height, err
+		},
+		decode:  func() (image.Image, error) { return decode(bytes.NewReader(raw)) },
+		scanned: s,
+	}}
+}
+
+// animated tells whether a WebP is a film, which the decoder does not know.
+func animated(raw []byte) bool {
+	const flags, animation = 20, 1 << 1
+	return len(raw) > flags && string(raw[12:16]) == "VP8X" && raw[flags]&animation != 0
 }
 
 // pictureFault tells a picture in a variant we cannot read from a broken one.
@@ -91,60 +119,4 @@ func pictureFault(err error) string {
 		return CodeUnsupported
 	}
 	return CodeBroken
-}
-
-// gray returns the picture as tightly packed gray pixels, transparent ones on white.
-func gray(from image.Image) *image.Gray {
-	bounds := from.Bounds()
-	to := image.NewGray(image.Rectangle{Max: bounds.Size()})
-	switch from := from.(type) {
-	case *image.Gray:
-		for y := range to.Rect.Dy() {
-			copy(to.Pix[y*to.Stride:][:to.Rect.Dx()], from.Pix[y*from.Stride:])
-		}
-	case *image.YCbCr: // brightness is a plane of its own
-		for y := range to.Rect.Dy() {
-			copy(to.Pix[y*to.Stride:][:to.Rect.Dx()], from.Y[y*from.YStride:])
-		}
-	default:
-		draw.Draw(to, to.Rect, image.NewUniform(color.White), image.Point{}, draw.Src)
-		draw.Draw(to, to.Rect, from, bounds.Min, draw.Over)
-	}
-	return to
-}
-
-// tiffPages walks a TIFF's chain of directories, at most limit of them. The decoder knows only the first directory, so
-// each page is the same file under a header that points at its own. A chain that is broken or runs in a circle ends there.
-func tiffPages(raw []byte, limit int) (pages []io.ReadSeeker) {
-	var order binary.ByteOrder = binary.LittleEndian
-	if bytes.HasPrefix(raw, []byte("MM")) {
-		order = binary.BigEndian
-	}
-	seen := make(map[uint32]bool)
-	for link := 4; link+4 <= len(raw) && len(pages) < limit; {
-		at := order.Uint32(raw[link:])
-		if at == 0 || seen[at] || int64(at)+2 > int64(len(raw)) {
-			break
-		}
-		seen[at] = true
-		header := bytes.Clone(raw[:8])
-		order.PutUint32(header[4:], at)
-		pages = append(pages, io.NewSectionReader(overlay{header, raw}, 0, int64(len(raw))))
-		link = int(at) + 2 + 12*int(order.Uint16(raw[at:]))
-	}
-	if len(pages) == 0 { // let the decoder say what is wrong
-		pages = append(pages, bytes.NewReader(raw))
-	}
-	return pages
-}
-
-// overlay is a file whose first bytes are replaced by others.
-type overlay struct{ head, raw []byte }
-
-func (o overlay) ReadAt(p []byte, at int64) (int, error) {
-	n, err := bytes.NewReader(o.raw).ReadAt(p, at)
-	if at < int64(len(o.head)) {
-		copy(p[:n], o.head[at:])
-	}
-	return n, err
 }

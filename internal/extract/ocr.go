@@ -24,15 +24,17 @@ func ocrWorker(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return setupError{err}
 	}
-	if err := walls.close(engineCage(*program)); err != nil {
-		return setupError{fmt.Errorf("close the cage: %w", err)}
+	stderr, err := walls.lockIn(engineCage(*program))
+	if err != nil {
+		return err
 	}
 	// Page segmentation 1 finds the page's orientation first: a scan that lies on its side is read as well as an upright one.
 	command := []string{*program, "stdin", "stdout", "-l", *languages, "--psm", "1"}
 	if *dpi > 0 {
 		command = append(command, "--dpi", strconv.Itoa(*dpi))
 	}
-	err := syscall.Exec(*program, command, []string{"OMP_THREAD_LIMIT=1", "LC_ALL=C.UTF-8"})
+	err = syscall.Exec(*program, command, []string{"OMP_THREAD_LIMIT=1", "LC_ALL=C.UTF-8"})
+	speak(stderr)
 	return setupError{fmt.Errorf("run tesseract: %w", err)}
 }
 

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os/exec"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // process is a running worker. Its end of life is wait, exactly once.
@@ -30,12 +33,17 @@ func (e *Extractor) start(ctx context.Context, name string, args []string) (*pro
 	}
 	p := &process{name: name, ctx: ctx, cmd: exec.CommandContext(ctx, e.config.Executable, args...)}
 	// GOGC: pdfium's reserved memory counts as live heap; at the default, garbage of the same size could pile up beside it.
-	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2", "GOGC=10"}
+	// GODEBUG: or the runtime keeps files of the control group open.
+	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2", "GOGC=10", "GODEBUG=containermaxprocs=0"}
 	p.cmd.Dir = "/"
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.cmd.Cancel = p.kill
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.Stderr = &p.stderr
+	// Files of Go never reach a child. Those that the service was started with would.
+	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !e.config.AllowMissingWalls {
+		return nil, fmt.Errorf("%w: start %s: keep the service's files from it: %w", ErrCageOpen, name, err)
+	}
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -55,21 +63,6 @@ func (p *process) kill() error {
 		return nil
 	}
 	return err
-}
-
-// feed sends the job and the content, and closes the worker's input. A worker that stops reading is no error: what it
-// answered says why. Content that cannot be read is.
-func (p *process) feed(j job, content io.ReaderAt, size int64) error {
-	defer p.stdin.Close()
-	if err := writeFrame(p.stdin, frameJob, j); err != nil {
-		return nil
-	}
-	from := &source{ctx: p.ctx, r: io.NewSectionReader(content, 0, size), left: size}
-	_, _ = io.CopyBuffer(struct{ io.Writer }{p.stdin}, from, make([]byte, 256<<10))
-	if from.err != nil {
-		return fmt.Errorf("read content: %w", from.err)
-	}
-	return nil
 }
 
 // source remembers the error of its own side, which io.Copy mixes up with that of the other.
@@ -102,6 +95,8 @@ func (p *process) end(linger time.Duration) error {
 	return p.wait()
 }
 
+var errBrokeDown = errors.New("broke down, as it does when it needs more memory than it may have")
+
 // wait ends when the process has, and says in its error why it did not end well.
 func (p *process) wait() error {
 	err := p.cmd.Wait()
@@ -116,14 +111,16 @@ func (p *process) wait() error {
 	}
 	switch status, _ := state.Sys().(syscall.WaitStatus); {
 	case status.Signaled():
-		return fmt.Errorf("%s was killed (%s) after %s of CPU time: it used more than it may", p.name, status.Signal(), state.UserTime()+state.SystemTime())
+		return fmt.Errorf("%w: %s was killed (%s) after %s of CPU time: it used more than it may", ErrStopped, p.name, status.Signal(), state.UserTime()+state.SystemTime())
 	case status.ExitStatus() == exitSetup:
-		// Written before the worker read anything of the document.
+		// Written before the worker read anything of the document; later it has no standard error.
 		return fmt.Errorf("%s could not start: %s", p.name, p.stderr.last())
+	case status.ExitStatus() == exitCage:
+		return fmt.Errorf("%w: %s: %s", ErrCageOpen, p.name, p.stderr.last())
 	case status.ExitStatus() == exitWork:
 		return fmt.Errorf("%s could not finish its work", p.name)
 	case status.ExitStatus() == exitCrash:
-		return fmt.Errorf("%s broke down, as it does when it needs more memory than it may have", p.name)
+		return fmt.Errorf("%s %w", p.name, errBrokeDown)
 	default:
 		return fmt.Errorf("%s ended with exit status %d", p.name, status.ExitStatus())
 	}

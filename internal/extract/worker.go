@@ -9,31 +9,45 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/klippa-app/go-pdfium"
 )
 
-// Exit codes of a worker. Only exitSetup comes with a reason on standard error: until then no untrusted byte was read.
+// Exit codes of a worker. exitSetup and exitCage come with a reason on standard error: until then no untrusted byte was read.
+// Afterwards a worker has no standard error any more.
 const (
 	exitDone  = 0
 	exitCrash = 2  // of the Go runtime: out of memory, most often
-	exitSetup = 70 // the engine could not be loaded or the cage could not be closed
+	exitSetup = 70 // the engine could not be loaded
 	exitWork  = 71 // the work could not be finished
+	exitCage  = 72 // as exitSetup: the kernel lacks a wall, or something else keeps the cage open
 )
 
-// reading turns the content into frames. It runs inside the cage. A *Refusal refuses the content.
-type reading func(j job, content io.Reader, to *sink) error
-
-// formats is the list of what a worker can read. Each opens its engine before the cage closes; it may read the cache
-// folder then, and nothing later.
-var formats = map[string]func(cacheDir string) (reading, error){
-	formatPDF:     openPDF,
-	formatText:    openText,
-	formatPicture: openPicture,
+// worker is what runs inside the cage: one document, one purpose.
+type worker struct {
+	job     job
+	pdf     pdfium.Pdfium // nil: not loaded
+	handles int           // objects of PDF pages that were looked at
+	content *remote
+	to      *sink
 }
 
-// warmUp, in place of a format, only fills the cache.
-const warmUp = "warm"
+// purposes are what a worker can be started for. A *Refusal refuses the content; errNeedPDF asks for another start.
+var purposes = map[string]func(w *worker) error{
+	purposeText:    (*worker).sendText,
+	purposeMembers: (*worker).sendMembers,
+}
 
-// Worker is the body of the hidden commands "worker extract" and "worker ocr"; args are what follows them on the
+const (
+	purposeText    = "text"
+	purposeMembers = "members"
+	purposeWarm    = "warm" // only fills the cache
+)
+
+// errNeedPDF: there is a PDF in the content, and the engine for it was not loaded before the cage closed.
+var errNeedPDF = errors.New("the PDF engine is needed")
+
+// Worker is the body of the hidden commands "worker extract", "worker ocr" and "worker convert"; args are what follows them on the
 // command line. in and out are the process's standard input and output; "worker ocr" hands them on to tesseract. It
 // locks the whole process down, so it must be the last thing that the process does; the result is its exit code.
 // Source: architecture, "Engines": extraction worker.
@@ -44,13 +58,19 @@ func Worker(name string, args []string, in io.Reader, out io.Writer) int {
 		err = extractWorker(args, in, out)
 	case "ocr":
 		err = ocrWorker(args)
+	case "convert":
+		err = convertWorker(args)
 	default:
 		err = setupError{fmt.Errorf("unknown worker %q", name)}
 	}
 	var setup setupError
+	var open cageError
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &open):
+		fmt.Fprintln(os.Stderr, err)
+		return exitCage
 	case errors.As(err, &setup):
 		fmt.Fprintln(os.Stderr, err)
 		return exitSetup
@@ -63,36 +83,46 @@ type setupError struct{ error }
 
 func (e setupError) Unwrap() error { return e.error }
 
+// cageError is the setup error of a cage that cannot be closed.
+type cageError struct{ error }
+
+func (e cageError) Unwrap() error { return e.error }
+
 func extractWorker(args []string, in io.Reader, out io.Writer) error {
 	flags, walls := cageFlags("extract")
 	cacheDir := flags.String("cache", "", "")
-	format := flags.String("format", "", "")
+	name := flags.String("purpose", "", "")
+	withPDF := flags.Bool("pdf", false, "")
 	if err := flags.Parse(args); err != nil {
 		return setupError{err}
 	}
-	open := formats[*format]
-	if *format == warmUp {
-		open = openPDF
+	purpose := purposes[*name]
+	if purpose == nil && *name != purposeWarm {
+		return setupError{fmt.Errorf("unknown purpose %q", *name)}
 	}
-	if open == nil {
-		return setupError{fmt.Errorf("unknown format %q", *format)}
+	var engine pdfium.Pdfium
+	if *withPDF {
+		var err error
+		if engine, err = loadPDF(*cacheDir); err != nil {
+			return setupError{fmt.Errorf("load the engine: %w", err)}
+		}
 	}
-	read, err := open(*cacheDir)
+	stderr, err := walls.lockIn(readerCage)
 	if err != nil {
-		return setupError{fmt.Errorf("load the engine: %w", err)}
+		return err
 	}
-	if err := walls.close(readerCage); err != nil {
-		return setupError{fmt.Errorf("close the cage: %w", err)}
+	if err := stderr.Close(); err != nil { // the last that it had to say
+		return setupError{err}
 	}
-	if *format == warmUp {
+	if *name == purposeWarm {
 		return nil
 	}
-	return work(read, in, out)
+	return work(purpose, engine, in, out)
 }
 
 // work reads the job and answers it. It is the first code that touches bytes of a document.
-func work(read reading, in io.Reader, out io.Writer) (err error) {
-	kind, payload, err := readFrame(in, 64<<10)
+func work(purpose func(*worker) error, engine pdfium.Pdfium, in io.Reader, out io.Writer) (err error) {
+	kind, payload, err := takeFrame(in, 64<<10)
 	if err != nil {
 		return err
 	}
@@ -100,18 +130,22 @@ func work(read reading, in io.Reader, out io.Writer) (err error) {
 	if err := json.Unmarshal(payload, &j); err != nil || kind != frameJob {
 		return errFrame
 	}
-	to := &sink{out: bufio.NewWriterSize(out, 64<<10), pagesLeft: j.Pages, picturesLeft: j.OCRPages}
-	err = safely(func() error { return read(j, in, to) })
+	to := &sink{out: bufio.NewWriterSize(out, 64<<10), pagesLeft: j.Pages, textLeft: j.TextBytes, picturesLeft: j.OCRPages}
+	w := &worker{job: j, pdf: engine, content: newRemote(in, to, j.Size), to: to}
+	err = safely(func() error { return purpose(w) })
 	var refusal *Refusal
-	if errors.As(err, &refusal) {
-		err = writeFrame(to.out, frameRefusal, refusalFrame{refusal.Code})
-	} else if err == nil {
-		err = writeFrame(to.out, frameEnd, endFrame{Truncated: to.truncated})
+	var legacy *legacyError
+	switch {
+	case errors.As(err, &legacy):
+		return to.send(frameLegacy, legacy)
+	case errors.As(err, &refusal):
+		return to.send(frameRefusal, refusalFrame{refusal.Code})
+	case errors.Is(err, errNeedPDF):
+		return to.send(frameNeed, nil)
+	case err == nil, errors.Is(err, errEnough):
+		return to.send(frameEnd, endFrame{Truncated: to.truncated, Members: to.members, LeftOut: to.leftOut})
 	}
-	if err != nil {
-		return err
-	}
-	return to.out.Flush()
+	return err
 }
 
 // safely takes a panic of a decoder for what it is: content that the decoder was not made for.
@@ -122,40 +156,6 @@ func safely(read func() error) (err error) {
 		}
 	}()
 	return read()
-}
-
-// sink is where a format puts its pages.
-type sink struct {
-	out          *bufio.Writer
-	pagesLeft    int
-	picturesLeft int
-	truncated    bool
-}
-
-func (s *sink) count(pages int, repaired bool) error {
-	if err := writeFrame(s.out, frameCount, countFrame{Pages: pages, Repaired: repaired}); err != nil {
-		return err
-	}
-	return s.out.Flush()
-}
-
-func (s *sink) page(p pageFrame) error {
-	if err := writeFrame(s.out, framePage, p); err != nil {
-		return err
-	}
-	return s.out.Flush()
-}
-
-// picture sends a page to be recognised: pixels holds width × height bytes of gray, row by row.
-func (s *sink) picture(p pictureFrame, pixels []byte) error {
-	s.picturesLeft--
-	if err := writeFrame(s.out, framePicture, p); err != nil {
-		return err
-	}
-	if _, err := s.out.Write(pixels); err != nil {
-		return err
-	}
-	return s.out.Flush()
 }
 
 // walls are the settings of a cage as they come on a worker's command line.

@@ -24,16 +24,24 @@ type Text struct {
 	Pages     []Page `json:"pages"`
 	PageCount int    `json:"page_count"`
 	OCRPages  int    `json:"ocr_pages"`
-	Truncated bool   `json:"truncated"` // a cap on pages, pixels or text was reached
-
-	HiddenCharacters int `json:"hidden_characters"` // that a reader of the page would not see
+	Truncated bool   `json:"truncated"`          // a cap on pages, pixels or text was reached, or a member was left out
+	Members   int    `json:"members,omitempty"`  // documents packed into this one that were read
+	LeftOut   int    `json:"left_out,omitempty"` // and that could not be
 }
 
 // Page is one page of text.
 type Page struct {
-	Number int    `json:"number"`
-	Text   string `json:"text"`
-	Source string `json:"source"` // "text" or "ocr"
+	Number int      `json:"number"`
+	Text   string   `json:"text"`
+	Source string   `json:"source"` // "text" or "ocr"
+	Hidden []Hidden `json:"hidden,omitempty"`
+}
+
+// Hidden is a stretch of a page's text that nobody sees who looks at the document. Start and End are byte offsets.
+type Hidden struct {
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+	Class string `json:"class"`
 }
 
 type extraction struct {
@@ -48,7 +56,7 @@ func (g extraction) run(ctx context.Context, p *pass) error {
 	}
 	defer content.Close()
 	text, err := g.extractor.Extract(ctx, content, content.Size(), p.Upload.ContentType, func(done, total int) {
-		p.progress(map[string]any{"ocr_pages_done": done, "ocr_pages": total})
+		p.progress(map[string]any{"pages_done": done, "pages": total})
 	})
 	if err != nil {
 		return err
@@ -63,6 +71,10 @@ func (g extraction) run(ctx context.Context, p *pass) error {
 	p.detail["ocr_pages"] = text.OCRPages
 	p.detail["characters"] = characters
 	p.detail["truncated"] = text.Truncated
+	if text.Members+text.LeftOut > 0 {
+		p.detail["members"] = text.Members
+		p.detail["members_left_out"] = text.LeftOut
+	}
 	return derive(ctx, g.vault, p, ArtifactText, text)
 }
 

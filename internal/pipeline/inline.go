@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ func (r *Runner) Inline(ctx context.Context, u custody.Upload, parts []custody.P
 	for _, g := range r.gates {
 		result := custody.GateResult{Name: g.Name, State: custody.GatePassed, StartedAt: custody.Now()}
 		if g.Name == custody.GateExtraction {
-			g.run = extraction{r.vault, plainText{}}.run // the contract's payload is text already
+			g.run = extraction{r.vault, payload{r.extractor}}.run
 		}
 		p := &pass{Claim: custody.Claim{Upload: u, Attempt: 1}, parts: parts, store: r.store, detail: map[string]any{}, made: made, progress: func(map[string]any) {}}
 		if err := once(ctx, g, p); err != nil {
@@ -62,17 +63,33 @@ func once(ctx context.Context, g gate, p *pass) (err error) {
 	return refusal
 }
 
-// plainText answers the extraction gate for content that is text by contract: one page, taken literally, markup and all.
-type plainText struct{}
+// payload answers the extraction gate for content that is text by contract: one page, taken literally. Only what may be
+// markup goes to the extractor: nobody is served tags.
+type payload struct{ markup Extractor }
 
-func (plainText) Extract(_ context.Context, content io.ReaderAt, size int64, declared string, _ func(done, total int)) (Text, error) {
+var markupTypes = map[string]bool{"text/html": true, "application/xhtml+xml": true, "text/markdown": true}
+
+func (x payload) Extract(ctx context.Context, content io.ReaderAt, size int64, declared string, progress func(done, total int)) (Text, error) {
 	b := make([]byte, size)
 	if _, err := io.ReadFull(io.NewSectionReader(content, 0, size), b); err != nil {
 		return Text{}, err
 	}
 	mediaType, _, err := mime.ParseMediaType(declared)
 	if err != nil {
-		mediaType = "text/plain"
+		mediaType = plainText
 	}
-	return Text{MediaType: mediaType, PageCount: 1, Pages: []Page{{Number: 1, Text: string(b), Source: "text"}}}, nil
+	if !markupTypes[mediaType] && bytes.IndexByte(b, '<') < 0 {
+		return Text{MediaType: mediaType, PageCount: 1, Pages: []Page{{Number: 1, Text: string(b), Source: "text"}}}, nil
+	}
+	readAs := plainText + "; charset=utf-8" // a payload is UTF-8, and text whatever else its type says
+	if markupTypes[mediaType] {
+		readAs = mediaType + "; charset=utf-8"
+	}
+	text, err := x.markup.Extract(ctx, content, size, readAs, progress)
+	if err == nil && text.MediaType == plainText {
+		text.MediaType = mediaType
+	}
+	return text, err
 }
+
+const plainText = "text/plain"

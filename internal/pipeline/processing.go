@@ -122,9 +122,20 @@ func earlier(g *custody.GateResult) error {
 	return &custody.NoAnswer{Code: code, Message: message}
 }
 
-// reportProgress shows how far a gate is; it makes no event, and its failure stops nothing.
+// progressPause is the least time between two reports of one gate: each is a write.
+const progressPause = 250 * time.Millisecond
+
+// reportProgress shows how far a gate is, beside what its detail says already (why an earlier attempt had no answer); it
+// makes no event, and its failure stops nothing.
 func (r *Runner) reportProgress(ctx context.Context, p *pass, g custody.GateResult, detail map[string]any) {
-	g.Detail = maps.Clone(detail)
+	if time.Since(p.reported) < progressPause {
+		return
+	}
+	p.reported = time.Now()
+	shown := map[string]any{}
+	maps.Copy(shown, g.Detail)
+	maps.Copy(shown, detail)
+	g.Detail = shown
 	if err := r.store.InTx(ctx, func(tx Tx) error {
 		if err := tx.Hold(ctx, p.Claim); err != nil {
 			return err

@@ -57,6 +57,17 @@ func (w *Writer) Paragraph() {
 	}
 }
 
+// WritePage appends a page with its hidden runs.
+func (w *Writer) WritePage(p Page) {
+	done := 0
+	for _, run := range p.Hidden {
+		w.Write(p.Text[done:run.Start], "")
+		w.Write(p.Text[run.Start:run.End], run.Class)
+		done = run.End
+	}
+	w.Write(p.Text[done:], "")
+}
+
 // Len is the bytes written.
 func (w *Writer) Len() int { return w.text.Len() }
 

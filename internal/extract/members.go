@@ -1,0 +1,213 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/accession/accession/internal/extract/archive"
+	"github.com/accession/accession/internal/extract/mail"
+)
+
+// nestedBytes is the longest member that is itself looked into: it is held in memory for that.
+const nestedBytes = 256 << 20
+
+// Members calls visit with every file that is packed into content, at whatever depth: archives of any kind (office documents are
+// some), what is attached to mail and to PDF. A packed container is visited as a file too. visit need not read to the end.
+// Content that contains nothing calls it never.
+//
+// The error is visit's own; a *Refusal where nobody can look into the content: encrypted, damaged, packed too deep, or
+// growing too large, which is found out before anything grows; content's own; or it wraps ErrUnfinished.
+// Source: architecture, "Engines": walk containers ourselves and scan every member.
+func (e *Extractor) Members(ctx context.Context, content io.ReaderAt, size int64, visit func(io.Reader) error) error {
+	if size <= 0 {
+		return nil
+	}
+	var visitErr error
+	err := e.converse(ctx, purposeMembers, "", content, size, func(c *conversation) error {
+		for {
+			kind, payload, err := c.next(bytesLimit)
+			if err != nil {
+				return err
+			}
+			switch kind {
+			case frameMember:
+				m := &memberReader{conversation: c}
+				if visitErr = visit(m); visitErr != nil {
+					return visitErr
+				}
+				if _, err := io.Copy(io.Discard, m); err != nil {
+					return err
+				}
+			case frameNeed:
+				return errNeedPDF
+			case frameRefusal:
+				return refusalOf(payload)
+			case frameEnd:
+				return nil
+			default:
+				return errFrame
+			}
+		}
+	})
+	var refusal *Refusal
+	// What visit reads is the worker's word: that it broke off is no error of visit.
+	if errors.Is(visitErr, errFrame) || errors.Is(visitErr, errEnded) {
+		visitErr = nil
+	}
+	if err == nil || visitErr != nil || errors.As(err, &refusal) || errors.Is(err, errContent) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnfinished, err)
+}
+
+// ErrUnfinished marks errors that say nothing about the content: a worker was killed at a limit, or broke down.
+var ErrUnfinished = errors.New("the content was not looked at to its end")
+
+func refusalOf(payload []byte) error {
+	var f refusalFrame
+	if json.Unmarshal(payload, &f) != nil || refusalMessages[f.Code] == "" {
+		return errFrame
+	}
+	return refuse(f.Code)
+}
+
+// memberReader is one member as it comes over the wire.
+type memberReader struct {
+	*conversation
+	left []byte
+	err  error
+}
+
+func (m *memberReader) Read(p []byte) (int, error) {
+	for len(m.left) == 0 && m.err == nil {
+		kind, payload, err := m.next(bytesLimit)
+		switch {
+		case err != nil:
+			m.err = err
+		case kind == frameBytes:
+			m.left = payload
+		case kind == frameMemberEnd:
+			m.err = io.EOF
+		case kind == frameRefusal:
+			m.err = refusalOf(payload)
+		default:
+			m.err = errFrame
+		}
+	}
+	if len(m.left) == 0 {
+		return 0, m.err
+	}
+	n := copy(p, m.left)
+	m.left = m.left[n:]
+	return n, nil
+}
+
+// sendMembers is the purpose "members".
+func (w *worker) sendMembers() error {
+	if err := w.misbehave(purposeMembers); err != nil {
+		return err
+	}
+	p := packed{worker: w, budget: archive.NewBudget(archive.DefaultLimits(), w.job.Size)}
+	return p.look(w.content, w.job.Size)
+}
+
+// packed looks for what is packed into content.
+type packed struct {
+	*worker
+	budget *archive.Budget
+	held   int64 // bytes of members that are looked into just now
+}
+
+// look goes by what any reader would take the content for, not by what it is called.
+func (p *packed) look(content io.ReaderAt, size int64) error {
+	if kind, ok := archive.Detect(content, size); ok {
+		if err := archive.Walk(kind, content, size, p.budget, p.member); err != nil {
+			return faultOf(err)
+		}
+	}
+	head := make([]byte, min(size, headBytes))
+	if err := readAt(content, head, 0); err != nil {
+		return err
+	}
+	if bytes.Contains(head[:min(len(head), 1024)], []byte("%PDF-")) {
+		return p.walk(func() error { return p.attachments(content, size) })
+	}
+	if mail.Detect(head) {
+		return faultOf(mail.Walk(content, size, p.budget, p.member))
+	}
+	return nil
+}
+
+func (p *packed) walk(walk func() error) error {
+	if err := p.budget.Enter(); err != nil {
+		return faultOf(err)
+	}
+	defer p.budget.Leave()
+	return faultOf(walk())
+}
+
+// attachments are the files attached to a PDF. One that cannot be opened has none: nobody reads it, and its extraction is refused.
+func (p *packed) attachments(content io.ReaderAt, size int64) error {
+	d, err := p.openPDF(content, size)
+	var refusal *Refusal
+	if errors.As(err, &refusal) && refusal.Code == CodeBroken {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return d.attachments(d.allPages(), p.budget, p.member)
+}
+
+// member sends one member, and looks into it.
+func (p *packed) member(_ archive.Member, from io.Reader) error {
+	if err := p.to.send(frameMember, nil); err != nil {
+		return err
+	}
+	var kept bytes.Buffer
+	var tail []byte // of a member too long to be kept
+	buffer := make([]byte, bytesLimit)
+	size := int64(0)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			size += int64(n)
+			if err := writeRaw(p.to.out, frameBytes, buffer[:n]); err != nil {
+				return err
+			}
+			if p.held+size <= nestedBytes {
+				kept.Write(buffer[:n])
+			}
+			tail = append(tail, buffer[:n]...)
+			tail = tail[max(0, len(tail)-tailBytes):]
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.to.send(frameMemberEnd, nil); err != nil {
+		return err
+	}
+	if int64(kept.Len()) == size {
+		p.held += size
+		defer func() { p.held -= size }()
+		return p.look(bytes.NewReader(kept.Bytes()), size)
+	}
+	// Too long to be looked into, which matters only if there is something to look for.
+	_, begins := archive.Detect(bytes.NewReader(kept.Bytes()), int64(kept.Len()))
+	if begins || archive.EndsAsZip(tail) || bytes.Contains(kept.Bytes()[:min(kept.Len(), 1024)], []byte("%PDF-")) || mail.Detect(kept.Bytes()[:min(kept.Len(), headBytes)]) {
+		return refuse(CodeExpands)
+	}
+	return nil
+}
+
+// tailBytes holds the end record of a zip with the longest comment.
+const tailBytes = 66 << 10
