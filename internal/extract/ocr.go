@@ -2,6 +2,7 @@ package extract
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -58,10 +59,11 @@ func (e *Extractor) startOCR(ctx context.Context, f pictureFrame) (*recognition,
 	return &recognition{process: p, frame: f}, nil
 }
 
-// send streams the pixels to tesseract, as a PGM picture. tesseract takes the whole picture in before it works on it.
+// send streams the pixels to tesseract, as a bare TIFF picture, which it takes in faster than any other. It takes the whole
+// picture in before it works on it.
 func (r *recognition) send(from io.Reader, pixels int64) error {
 	source := &source{ctx: r.ctx, r: io.LimitReader(from, pixels), left: pixels}
-	_, err := fmt.Fprintf(r.stdin, "P5\n%d %d\n255\n", r.frame.Width, r.frame.Height)
+	_, err := r.stdin.Write(tiffHead(r.frame.Width, r.frame.Height))
 	if err == nil {
 		_, err = io.Copy(struct{ io.Writer }{r.stdin}, source)
 	}
@@ -80,6 +82,30 @@ func (r *recognition) send(from io.Reader, pixels int64) error {
 		return fmt.Errorf("tesseract did not take the page: %w", err)
 	}
 	return nil
+}
+
+// tiffHead is all of a TIFF file but its pixels: one strip of eight-bit gray, black is 0. (TIFF 6.0, sections 2 and 4.)
+func tiffHead(width, height int) []byte {
+	const (
+		short, long = 3, 4
+		fields      = 9
+		pixelsAt    = 8 + 2 + fields*12 + 4
+	)
+	order := binary.LittleEndian
+	head := append([]byte("II*\x00"), 8, 0, 0, 0, fields, 0)
+	for _, f := range [fields]struct {
+		tag, kind uint16
+		value     int
+	}{
+		{256, long, width}, {257, long, height}, {258, short, 8}, {259, short, 1}, {262, short, 1},
+		{273, long, pixelsAt}, {277, short, 1}, {278, long, height}, {279, long, width * height},
+	} {
+		head = order.AppendUint16(head, f.tag)
+		head = order.AppendUint16(head, f.kind)
+		head = order.AppendUint32(head, 1)
+		head = order.AppendUint32(head, uint32(f.value))
+	}
+	return append(head, 0, 0, 0, 0)
 }
 
 // text waits for the recognised text; short says that it was cut at ocrPageTextBytes.

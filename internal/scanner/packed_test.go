@@ -38,18 +38,23 @@ func TestPackedFilesAreScannedEachForItself(t *testing.T) {
 		reason  string
 		err     error
 	}{
-		"nothing packed":            {content: "words", want: Clean},
-		"clean members":             {content: "words", unpacking: unpacking{files: []string{"one", "", "two"}}, want: Clean, members: 3},
-		"an infected member":        {content: "words", unpacking: unpacking{files: []string{"one", bad, "two"}}, want: Infected, members: 2},
-		"infected itself":           {content: bad, unpacking: unpacking{files: []string{"one"}}, want: Infected},
-		"cannot be looked into":     {content: "words", unpacking: unpacking{[]string{"one"}, &custody.Refusal{Code: "c", Message: "Too deep."}}, want: Unscannable, members: 1, reason: "Too deep."},
-		"unpacking came to no end":  {content: "words", unpacking: unpacking{[]string{"one"}, gone}, err: gone},
-		"infected before the fault": {content: "words", unpacking: unpacking{[]string{bad}, gone}, want: Infected, members: 1},
+		"nothing packed":             {content: "words", want: Clean},
+		"clean members":              {content: "words", unpacking: unpacking{files: []string{"one", "", "two"}}, want: Clean, members: 3},
+		"an infected member":         {content: "words", unpacking: unpacking{files: []string{"one", bad, "two"}}, want: Infected, members: 2},
+		"infected itself":            {content: bad, unpacking: unpacking{files: []string{"one"}}, want: Infected, members: 1},
+		"infected, not unpacked":     {content: bad, unpacking: unpacking{err: gone}, want: Infected},
+		"cannot be looked into":      {content: "words", unpacking: unpacking{[]string{"one"}, &custody.Refusal{Code: "c", Message: "Too deep."}}, want: Unscannable, members: 1, reason: "Too deep."},
+		"refused before it is given": {content: bad, unpacking: unpacking{err: &custody.Refusal{Code: "c", Message: "Too large."}}, want: Unscannable, reason: "Too large."},
+		"unpacking came to no end":   {content: "words", unpacking: unpacking{[]string{"one"}, gone}, err: gone},
+		"infected before the fault":  {content: "words", unpacking: unpacking{[]string{bad}, gone}, want: Infected, members: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := NewPacked(clamd, c.unpacking).Scan(t.Context(), strings.NewReader(c.content), int64(len(c.content)))
 			if !errors.Is(err, c.err) || report.Outcome != c.want || report.Members != c.members || report.Reason != c.reason {
 				t.Errorf("%+v, error %v", report, err)
+			}
+			if c.err == nil && report.Engine.Name != "ClamAV" {
+				t.Errorf("engine %+v", report.Engine)
 			}
 			if c.want == Infected && !strings.Contains(report.Signature, "EICAR") {
 				t.Errorf("signature %q", report.Signature)
