@@ -40,8 +40,9 @@ lint: ## gofmt, file length, go vet, staticcheck, fences between packages
 	@scripts/lint.sh
 
 # One package after the other: two benchmarks at once measure each other.
-bench: engines ## upload throughput, complete, memory, beside a bare handler; then Go benchmarks
+bench: engines ## upload throughput, complete, memory, quality, each beside its reference; then Go benchmarks
 	CGO_ENABLED=0 go run ./bench
+	CGO_ENABLED=0 go run ./bench/quality
 	CGO_ENABLED=0 go test -run '^$$' -bench . -benchmem -p 1 -timeout 20m ./...
 
 engines: ## install clamd and tesseract where they are missing

@@ -73,7 +73,7 @@ func Summarize(pages []Page, limits Limits) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	picked, err := pickSummary(d, rank(d), limits)
+	picked, err := pickSummary(d, rankFromStart(d), limits)
 	if err != nil {
 		return Summary{}, err
 	}
