@@ -24,6 +24,9 @@ type RequestRecord struct {
 	ServedAt      time.Time `json:"served_at"`
 	PreviousHash  string    `json:"previous_hash"`
 	RecordHash    string    `json:"record_hash"`
+	// RecalledAt is when the upload was withdrawn, zero while it is not: drop what was served. It is no part of what
+	// RecordHash is over.
+	RecalledAt time.Time `json:"recalled_at"`
 }
 
 // RecordFilter selects request records. The zero value asks for the newest 20.

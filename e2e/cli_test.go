@@ -185,6 +185,8 @@ func newRelay(t testing.TB, s *service, holds string) *relay {
 				default:
 					close(r.held)
 					<-r.release
+					w.WriteHeader(http.StatusBadGateway) // the held one never arrives, whoever sent it
+					return
 				}
 			}
 		}

@@ -312,6 +312,7 @@ func (d *deposit) audit(db *sql.DB) {
 	if n := count(d.t, db, `SELECT COUNT(*) FROM receipts WHERE upload_id = $1`, d.uploadID); n != 1 {
 		d.t.Errorf("%d receipts", n)
 	}
+	d.auditReceipt(db)
 	if n := count(d.t, db, `SELECT COUNT(*) FROM parts WHERE upload_id = $1`, d.uploadID); n != 0 {
 		d.t.Errorf("%d parts are still in the ledger", n)
 	}

@@ -60,6 +60,15 @@ func newGrounds(t *testing.T) *grounds {
 		harbour.part(id, 1, g.content).want(t, 200, "")
 		g.uploads["received"] = append(g.uploads["received"], id)
 	}
+	db := s.database(t, "metadata.db")
+	for range 6 { // to be resumed; an engine that fails would fail the others too
+		id := harbour.submit(text(string(g.content), nil))
+		mustExec(t, db, `UPDATE gates SET state = 'failed' WHERE name = 'ai_context' AND upload_id = '`+id+`'`)
+		mustExec(t, db, `UPDATE uploads SET status = 'FAILED', failure_gate = 'ai_context', failure_code = 'gate_attempt_timeout', failure_message = 'no answer' WHERE upload_id = '`+id+`'`)
+		g.uploads["failed"] = append(g.uploads["failed"], id)
+	}
+	gone := harbour.submit(text("The fog bell was sold.", nil))
+	receipt := harbour.withdraw(gone).want(t, 200, "").field(t, "withdrawal_receipt_id")
 	sandbox := s.do(call{method: "POST", path: "/api/v1/sandbox/keys"}).want(t, 201, "").field(t, "token")
 	hold("sandbox", sandbox, false)
 	hold("admin", adminToken, true)
@@ -73,7 +82,7 @@ func newGrounds(t *testing.T) *grounds {
 		"client_file_sha256": {hexSum(g.content)}, "sha256": {hexSum(g.content)}, "parts": {[]any{jsonObject{{"part_number", int64(1)}}}},
 		"scope": {"metadata_read", "ai_context metadata_read", "customer_upload"}, "expires_at": {"2036-01-01T00:00:00Z"},
 		"client_id": {holder.id}, "client_secret": {holder.secret}, "resource": {s.url}, "token": {s.accessToken(holder), s.accessToken(holder)},
-		"credential_id": {}, "key_id": {missing}, "canary": {served.Context.Canary},
+		"credential_id": {}, "key_id": {missing}, "canary": {served.Context.Canary}, "withdrawal_receipt_id": {receipt},
 		"cursor": {}, "If-None-Match": {`W/"1.0"`}, "Prefer": {"wait=0"}, "Content-Digest": {"sha-512=:AAAA:"},
 	}
 	g.secrets = append(g.secrets, holder.secret)
@@ -186,6 +195,8 @@ func (g *grounds) knownTo(op operation) map[string][]any {
 	switch {
 	case strings.HasSuffix(op.Path, "/withdraw"):
 		uploads = append([]any{missing}, g.uploads["withdraw"]...)
+	case strings.HasSuffix(op.Path, "/resume"):
+		uploads = append([]any{missing}, g.uploads["failed"]...)
 	case strings.HasSuffix(op.Path, "/complete"):
 		uploads = append([]any{missing}, g.uploads["received"]...)
 	case strings.Contains(op.Path, "/partner-uploads/"):

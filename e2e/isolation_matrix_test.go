@@ -18,10 +18,10 @@ type stranger struct {
 
 // target is what is asked about: harbour's, or nobody's.
 type target struct {
-	org, upload, credential, signingKey, accessToken, canary string
+	org, upload, credential, signingKey, accessToken, canary, receipt string
 }
 
-var nobodys = target{"nowhere", missing, "cred_00000000000000000000000000", "key_00000000000000000000000000", "a.b.c", "accession-canary-rec_00000000000000000000000000"}
+var nobodys = target{"nowhere", missing, "cred_00000000000000000000000000", "key_00000000000000000000000000", "a.b.c", "accession-canary-rec_00000000000000000000000000", "rct_00000000000000000000000000"}
 
 // isolationRows are the routes that take an id of an organization or of something that belongs to one, by operationId: the
 // request of a stranger under org's path about a target.
@@ -61,11 +61,23 @@ var isolationRows = map[string]func(by stranger, org string, about target) call{
 	"findCanary": func(_ stranger, _ string, about target) call {
 		return call{method: "GET", path: "/admin/canaries/" + about.canary}
 	},
+	"listEvidence": func(_ stranger, _ string, about target) call {
+		return call{method: "GET", path: "/admin/evidence?chain=audit&org_id=" + about.org}
+	},
+	"getWithdrawalReceipt": func(_ stranger, org string, about target) call {
+		return call{method: "GET", path: "/api/v1/organizations/" + org + "/withdrawals/" + about.receipt}
+	},
 	"queueRescans": func(_ stranger, _ string, about target) call {
 		return call{method: "POST", path: "/admin/rescans", json: map[string]any{"org_id": about.org, "upload_id": about.upload}}
 	},
 	"getRescans": func(_ stranger, _ string, about target) call {
 		return call{method: "GET", path: "/admin/rescans?org_id=" + about.org + "&upload_id=" + about.upload}
+	},
+	"checkStorage": func(_ stranger, _ string, about target) call {
+		return call{method: "POST", path: "/admin/fsck", json: map[string]any{"after": about.upload}}
+	},
+	"resumeUpload": func(_ stranger, _ string, about target) call {
+		return call{method: "POST", path: "/admin/uploads/" + about.upload + "/resume", json: map[string]any{"org_id": about.org}}
 	},
 	"introspectAccessToken": formRow("/oauth/introspect", func(about target) url.Values { return url.Values{"token": {about.accessToken}} }),
 	"revokeAccessToken":     formRow("/oauth/revoke", func(about target) url.Values { return url.Values{"token": {about.accessToken}} }),
@@ -79,7 +91,7 @@ var isolationRows = map[string]func(by stranger, org string, about target) call{
 var aboutNobody = []string{
 	"getAccessPolicy", "getAuthorizationServerMetadata", "getCapabilities", "getHealth", "getIdentity", "getKeySet", "getOpenAPI", "getPortalConfig",
 	"getProtectedResourceMetadata", "getProtectedResourceMetadataOfMCP", "getReadiness", "getTenantKeyPolicy",
-	"getSandbox", "getSandboxKeys", "createSandboxKey", "echoSandbox", "batchSandbox", "listSigningKeys", "rotateSigningKey",
+	"getSandbox", "getSandboxKeys", "createSandboxKey", "echoSandbox", "batchSandbox", "listSigningKeys", "rotateSigningKey", "listEvidenceHeads", "rotateKeyEncryptionKey",
 }
 
 func routeRow(name string) func(stranger, string, target) call {
@@ -118,7 +130,7 @@ func TestIsolationMatrix(t *testing.T) {
 	ready := victim.send("note.txt", "text/plain", note("salt-marsh"))
 	victim.wantReady(ready)
 	withdrawn := victim.submit(text("The pump ran.", nil))
-	victim.withdraw(withdrawn).want(t, 200, "")
+	receipt := victim.withdraw(withdrawn).want(t, 200, "").field(t, "withdrawal_receipt_id")
 	accessToken, signingKey := s.accessToken(owner), s.signingKey()
 	served := decode[servedContext](t, s.context("harbour", ownerReader.secret, ready).want(t, 200, ""))
 	uploads := map[string]string{
@@ -150,7 +162,7 @@ func TestIsolationMatrix(t *testing.T) {
 					return c
 				}
 				for what, id := range uploads {
-					theirs := target{"harbour", id, owner.id, signingKey, accessToken, served.Context.Canary}
+					theirs := target{"harbour", id, owner.id, signingKey, accessToken, served.Context.Canary, receipt}
 					for _, org := range []string{"island", "harbour"} {
 						if name == "initiatePartnerUpload" && org == "island" {
 							continue // its own right, or none; about no upload

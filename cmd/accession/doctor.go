@@ -65,6 +65,7 @@ func examine(ctx context.Context, s settings) []finding {
 	var found []finding
 	if s.ClamdAddress == "" {
 		found = append(found, examineClamAV(scanner.Inspect(ctx, "", s.ClamAVDatabase), s.signaturesMaxAge())...)
+		found = append(found, examineScratch(scanner.InspectScratch()))
 	} else {
 		found = append(found, examineClamd(ctx, s.ClamdAddress, s.signaturesMaxAge()))
 	}
@@ -92,6 +93,15 @@ func examineClamAV(i scanner.Inspection, maxAge time.Duration) []finding {
 		signatures.examineAge(i.Database.Date, maxAge)
 	}
 	return []finding{program, signatures}
+}
+
+// examineScratch tells where clamd writes what it scans; on disk the service works all the same.
+func examineScratch(s scanner.Scratch) finding {
+	f := finding{"scratch", true, "in memory, below " + s.Folder, s.Advice}
+	if !s.Memory {
+		f.Detail = "on disk, in the data folder"
+	}
+	return f
 }
 
 // examineAge warns of old signatures; those that would hold the malware gate are something missing.

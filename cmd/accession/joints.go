@@ -15,6 +15,7 @@ import (
 	"github.com/accession/accession/internal/scanner"
 	"github.com/accession/accession/internal/sqlstore"
 	"github.com/accession/accession/internal/tenant"
+	"github.com/accession/accession/internal/upkeep"
 	"github.com/accession/accession/internal/withdrawal"
 )
 
@@ -54,6 +55,12 @@ type pipelineSweepStore struct{ *sqlstore.Store }
 
 func (s pipelineSweepStore) ForgetAnswers(ctx context.Context, before time.Time) error {
 	return s.Store.InTx(ctx, func(tx *sqlstore.Tx) error { return tx.ForgetAnswers(ctx, before) })
+}
+
+type upkeepStore struct{ *sqlstore.Store }
+
+func (s upkeepStore) InTx(ctx context.Context, fn func(upkeep.Tx) error) error {
+	return s.Store.InTx(ctx, func(tx *sqlstore.Tx) error { return fn(tx) })
 }
 
 // clamav is what both kinds of clamd, managed and given by address, can do.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/accession/accession/internal/aicontext"
 	"github.com/accession/accession/internal/blobstore"
+	"github.com/accession/accession/internal/evidence"
 	"github.com/accession/accession/internal/extract"
 	"github.com/accession/accession/internal/httpapi"
 	"github.com/accession/accession/internal/intake"
@@ -29,6 +30,7 @@ import (
 	"github.com/accession/accession/internal/sqldb"
 	"github.com/accession/accession/internal/sqlstore"
 	"github.com/accession/accession/internal/tenant"
+	"github.com/accession/accession/internal/upkeep"
 	"github.com/accession/accession/internal/vault"
 	"github.com/accession/accession/internal/withdrawal"
 )
@@ -104,12 +106,14 @@ func (svc *service) lock() error {
 func (svc *service) openStores(ctx context.Context) error {
 	keysPath := filepath.Join(svc.settings.Data, "keys.db")
 	_, statErr := os.Stat(keysPath)
+	if _, err := os.Stat(filepath.Join(svc.settings.Data, "metadata.db")); err == nil && errors.Is(statErr, fs.ErrNotExist) {
+		return fmt.Errorf("%s has metadata and no key store; bring it first: accession restore keys", svc.settings.Data)
+	}
 	// Wrapped keys without their key file can never be opened again: a new key file would hide that.
-	keeper, err := keystore.OpenKeyFile(svc.settings.Keys, statErr == nil)
+	keeper, err := svc.openKeeper(ctx, statErr == nil)
 	if err != nil {
 		return err
 	}
-	svc.closers = append(svc.closers, keeper.Close)
 	keysDB, err := svc.openDatabase(keysPath, sqldb.SQLiteOptions{SecureDelete: true})
 	if err != nil {
 		return err
@@ -140,6 +144,22 @@ func (svc *service) openStores(ctx context.Context) error {
 	svc.closers = append(svc.closers, quarantine.Close)
 	svc.vault = vault.New(svc.keys, staging, quarantine)
 	return nil
+}
+
+// openKeeper opens what wraps the keys; a key file is made where it is not there, unless mustExist.
+func (svc *service) openKeeper(ctx context.Context, mustExist bool) (keystore.Keeper, error) {
+	if service, _ := keystore.IsKeyService(svc.settings.Keys); service {
+		keeper, err := keystore.OpenKeyService(ctx, svc.settings.Keys)
+		if err == nil {
+			svc.closers = append(svc.closers, keeper.Close)
+		}
+		return keeper, err
+	}
+	keeper, err := keystore.OpenKeyFile(svc.settings.Keys, mustExist)
+	if err == nil {
+		svc.closers = append(svc.closers, keeper.Close)
+	}
+	return keeper, err
 }
 
 func (svc *service) openDatabase(path string, o sqldb.SQLiteOptions) (*sqldb.SQLite, error) {
@@ -191,7 +211,9 @@ func (svc *service) handler(ctx context.Context, baseURL, adminToken string) (ht
 	if err != nil {
 		return nil, err
 	}
-	withdrawals := withdrawal.New(withdrawalStore{svc.store}, svc.vault, svc.runner.Interrupt, svc.log)
+	withdrawals := withdrawal.New(withdrawalStore{svc.store}, svc.vault, withdrawal.Config{
+		Keys: svc.keys, Issuer: baseURL, KeyBackups: svc.settings.keyBackupHorizon(), Interrupt: svc.runner.Interrupt, Log: svc.log,
+	})
 	svc.runner.Connect(withdrawals)
 	return httpapi.New(
 		door,
@@ -202,6 +224,8 @@ func (svc *service) handler(ctx context.Context, baseURL, adminToken string) (ht
 		aicontext.NewService(contextStore{svc.store}, svc.vault),
 		tenants,
 		svc.rescans,
+		evidence.New(svc.store),
+		upkeep.New(upkeepStore{svc.store}, svc.vault, svc.log),
 		httpapi.Check{Name: "store", Readiness: ready(svc.store.Ping)},
 		httpapi.Check{Name: "blobs", Readiness: ready(svc.vault.Ready)},
 		httpapi.Check{Name: "keys", Readiness: ready(svc.keys.Ready)},
@@ -222,6 +246,11 @@ func (r ready) Ready(ctx context.Context) error { return r(ctx) }
 func (svc *service) work(ctx context.Context) {
 	svc.working.Go(func() { svc.runner.Run(ctx) })
 	svc.working.Go(func() { svc.rescans.Run(ctx) })
+	svc.working.Go(func() {
+		if err := svc.findLostKeys(ctx); err != nil && ctx.Err() == nil {
+			svc.log.WarnContext(ctx, "could not look for uploads without a data key", "error", err)
+		}
+	})
 	svc.working.Go(func() { pipeline.NewSweeper(pipelineSweepStore{svc.store}, svc.vault, svc.log).Run(ctx) })
 	svc.working.Go(func() {
 		if err := svc.extractor.Warm(ctx); err != nil && ctx.Err() == nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/extract"
+	"github.com/accession/accession/internal/keystore"
 	"github.com/accession/accession/internal/ratelimit"
 )
 
@@ -42,6 +43,8 @@ type settings struct {
 	TrustedProxies string
 	MetricsListen  string
 
+	KeyBackupHorizon string
+
 	SignaturesMaxAge string
 	SignaturesCheck  string
 }
@@ -61,7 +64,7 @@ func (s *settings) flags(f *pflag.FlagSet, getenv func(string) string) {
 	text(&s.Database, "database", "", "metadata database; default: SQLite in the data folder")
 	text(&s.Blobs, "blobs", "", "staging storage; default: a folder in the data folder")
 	text(&s.Quarantine, "quarantine", "", "quarantine storage, a second root; default: a folder in the data folder")
-	text(&s.Keys, "keys", "", "file of the key-encryption key; default: made in the data folder")
+	text(&s.Keys, "keys", "", "file of the key-encryption key, or URL of a key service (awskms, gcpkms, azurekeyvault, hashivault); default: a file made in the data folder")
 	text(&s.Cache, "cache", "", "folder for compiled engines; default: the user's cache folder")
 	text(&s.ClamdAddress, "clamd-address", "", "unix:/path or tcp:HOST:PORT of a clamd; default: one managed by the service")
 	text(&s.ClamAVDatabase, "clamav-database", "", "signature folder of the managed clamd; default: the system's")
@@ -71,6 +74,7 @@ func (s *settings) flags(f *pflag.FlagSet, getenv func(string) string) {
 	text(&s.SignaturesCheck, "signatures-check-every", time.Minute.String(), "how often to look for other malware signatures, which re-scan what is stored; at least 1s")
 	text(&s.GateDeadlines, "gate-deadlines", "", "shorter or longer gate deadlines, such as malware_scan=30m,extraction=2h")
 	text(&s.Reservation, "reservation-lifetime", custody.ReservationLifetime.String(), "how long an upload may take from initiate to complete")
+	text(&s.KeyBackupHorizon, "key-backup-horizon", defaultKeyBackupHorizon, "how long you keep backups of the key store; withdrawal receipts state it")
 	text(&s.RateLimits, "rate-limits", "", "off, or requests per second / burst by class, such as read=50/200,write=20/100")
 	text(&s.TrustedProxies, "trusted-proxies", "", "networks of the proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8")
 	text(&s.MetricsListen, "metrics-listen", "", "address for Prometheus metrics, HOST:PORT; default: none")
@@ -142,6 +146,9 @@ func (s *settings) check(f *pflag.FlagSet) error {
 	if d, err := time.ParseDuration(s.Reservation); err != nil || d <= 0 {
 		return usagef("--reservation-lifetime must be a duration, such as 24h")
 	}
+	if d, err := time.ParseDuration(s.KeyBackupHorizon); err != nil || d < 0 || d%time.Second != 0 {
+		return usagef("--key-backup-horizon must be a duration in whole seconds, such as 720h, or 0 for no backups")
+	}
 	if d, err := time.ParseDuration(s.SignaturesMaxAge); err != nil || d < 0 {
 		return usagef("--signatures-max-age must be a duration, such as 168h, or 0 for any age")
 	}
@@ -157,6 +164,15 @@ func (s *settings) check(f *pflag.FlagSet) error {
 	}{{"blobs", "blobs", &s.Blobs}, {"quarantine", "quarantine", &s.Quarantine}, {"keys", "key-encryption.key", &s.Keys}} {
 		if *root.value == "" {
 			*root.value = filepath.Join(s.Data, root.fallback)
+		}
+		if root.name == "keys" {
+			service, err := keystore.IsKeyService(*root.value)
+			if err != nil {
+				return usagef("--keys: %v", err)
+			}
+			if service {
+				continue
+			}
 		}
 		path := strings.TrimPrefix(*root.value, "file://")
 		if strings.Contains(path, "://") {
@@ -262,6 +278,12 @@ func (s *settings) gates() ([]custody.Gate, error) {
 // reservation is how long an upload may take from initiate to complete.
 func (s *settings) reservation() time.Duration {
 	d, _ := time.ParseDuration(s.Reservation) // checked
+	return d
+}
+
+// keyBackupHorizon is how long backups of the key store are kept.
+func (s *settings) keyBackupHorizon() time.Duration {
+	d, _ := time.ParseDuration(s.KeyBackupHorizon) // checked
 	return d
 }
 

@@ -14,18 +14,24 @@ const (
 	OpListSigningKeys  Operation = "listSigningKeys"
 	OpRotateSigningKey Operation = "rotateSigningKey"
 	OpRetireSigningKey Operation = "retireSigningKey"
+	OpRotateKeys       Operation = "rotateKeyEncryptionKey"
 	OpQueueRescans     Operation = "queueRescans"
 	OpRescans          Operation = "getRescans"
+	OpCheckStorage     Operation = "checkStorage"
+	OpResumeUpload     Operation = "resumeUpload"
 	OpIdentity         Operation = "getIdentity"
 	OpInitiateUpload   Operation = "initiatePartnerUpload"
 	OpPutPart          Operation = "putPartnerUploadPart"
 	OpCompleteUpload   Operation = "completePartnerUpload"
 	OpUploadStatus     Operation = "getPartnerUploadStatus"
 	OpWithdrawUpload   Operation = "withdrawPartnerUpload"
+	OpReceipt          Operation = "getWithdrawalReceipt"
 	OpQuota            Operation = "getQuota"
 	OpAIContext        Operation = "getAIContext"
 	OpRequestRecords   Operation = "listRequestRecords"
 	OpFindCanary       Operation = "findCanary"
+	OpEvidence         Operation = "listEvidence"
+	OpHeads            Operation = "listEvidenceHeads"
 	OpCustomerUpload   Operation = "createCustomerUpload"
 	OpCorrection       Operation = "createCorrection"
 	OpExternalReview   Operation = "attachExternalReview"
@@ -45,6 +51,7 @@ var accessTable = map[Operation]access{
 	OpCompleteUpload: {RoleSolutionCompanyUpload, ScopeCustomerUpload, false, CodeCredentialNotBound},
 	OpUploadStatus:   {"", ScopeMetadataRead, false, CodeUploadNotFound},
 	OpWithdrawUpload: {RoleSolutionCompanyUpload, ScopeCustomerUpload, true, CodeAccessDenied},
+	OpReceipt:        {"", ScopeMetadataRead, true, CodeReceiptNotFound},
 	OpQuota:          {"", ScopeMetadataRead, false, CodeAccessDenied},
 	OpAIContext:      {RoleAIReader, ScopeAIContext, false, CodeAccessDenied},
 	OpRequestRecords: {RoleAIReader, ScopeAIContext, false, CodeAccessDenied},
@@ -54,9 +61,10 @@ var accessTable = map[Operation]access{
 }
 
 var adminOperations = []Operation{
-	OpIssueCredential, OpListCredentials, OpRevokeCredential, OpRotateCredential, OpListSigningKeys, OpRotateSigningKey, OpRetireSigningKey,
-	OpQueueRescans, OpRescans,
+	OpIssueCredential, OpListCredentials, OpRevokeCredential, OpRotateCredential, OpListSigningKeys, OpRotateSigningKey, OpRetireSigningKey, OpRotateKeys,
+	OpQueueRescans, OpRescans, OpCheckStorage, OpResumeUpload,
 	OpFindCanary,
+	OpEvidence, OpHeads,
 }
 
 // AdminOnly tells whether op takes the admin token and nothing else.
@@ -100,7 +108,13 @@ func Authorize(op Operation, c Caller, orgID string) error {
 var refusals = map[Code]*Error{
 	CodeCredentialNotBound: Errorf(CodeCredentialNotBound, "this operation needs a solution_company_upload credential that is bound to exactly this organization"),
 	CodeUploadNotFound:     UploadNotFound(),
+	CodeReceiptNotFound:    ReceiptNotFound(),
 	CodeAccessDenied:       Errorf(CodeAccessDenied, "the credential may not do this for this organization"),
+}
+
+// ReceiptNotFound is the one answer for a receipt that does not exist and for one that belongs to somebody else.
+func ReceiptNotFound() *Error {
+	return Errorf(CodeReceiptNotFound, "there is no such withdrawal receipt for this credential")
 }
 
 // UploadNotFound is the one answer for an upload that does not exist and for one that belongs to somebody else.

@@ -21,6 +21,8 @@ func TestAuthorize(t *testing.T) {
 	}{
 		{custody.OpIssueCredential, "", "", "credential_invalid", "credential_invalid", ok},
 		{custody.OpFindCanary, "", "", "credential_invalid", "credential_invalid", ok},
+		{custody.OpEvidence, "", "", "credential_invalid", "credential_invalid", ok},
+		{custody.OpHeads, "", "", "credential_invalid", "credential_invalid", ok},
 		{custody.OpInitiateUpload, "solution_company_upload", "customer_upload", "credential_not_bound", "credential_not_bound", "credential_not_bound"},
 		{custody.OpPutPart, "solution_company_upload", "customer_upload", "credential_not_bound", "credential_not_bound", "credential_not_bound"},
 		{custody.OpCompleteUpload, "solution_company_upload", "customer_upload", "credential_not_bound", "credential_not_bound", "credential_not_bound"},

@@ -48,6 +48,7 @@ const (
 	CodeSigningKeyNotFound  Code = "signing_key_not_found"
 	CodeSigningKeyInUse     Code = "signing_key_in_use"
 	CodeCanaryNotFound      Code = "canary_not_found"
+	CodeReceiptNotFound     Code = "receipt_not_found"
 
 	CodeIdempotencyConflict    Code = "idempotency_conflict"
 	CodeIdempotencyInProgress  Code = "idempotency_in_progress"
@@ -56,6 +57,7 @@ const (
 	CodePartConflict           Code = "part_conflict"
 	CodeUploadIdentityConflict Code = "upload_identity_conflict"
 	CodeUploadNotReceiving     Code = "upload_not_receiving"
+	CodeUploadNotFailed        Code = "upload_not_failed"
 	CodeReservationExpired     Code = "reservation_expired"
 	CodePartLedgerMismatch     Code = "part_ledger_mismatch"
 	CodeDigestMismatch         Code = "digest_mismatch"
@@ -92,6 +94,7 @@ var Codes = []CodeInfo{
 	{CodeContextNotReady, 404, "The upload has no AI context to serve.", "Poll the status until READY; other terminal statuses never have one."},
 	{CodeCredentialNotFound, 404, "There is no such credential.", "Check the credential id; list the credentials."},
 	{CodeSigningKeyNotFound, 404, "There is no such signing key, or it is retired.", "List the signing keys."},
+	{CodeReceiptNotFound, 404, "There is no such withdrawal receipt for this credential.", "Use the withdrawal_receipt_id of the withdrawal's answer and a credential of its organization, or the admin token."},
 	{CodeCanaryNotFound, 404, "No serving carries this canary.", "Send it whole: accession-canary-rec_ and 26 characters."},
 	{CodeRouteNotFound, 404, "There is no such path.", "See the published contract."},
 	{CodeMethodNotAllowed, 405, "The path does not take this method.", "See the Allow header."},
@@ -104,6 +107,7 @@ var Codes = []CodeInfo{
 	{CodePartConflict, 409, "This part was accepted with other bytes.", "Withdraw the upload and start again if the file changed."},
 	{CodeUploadIdentityConflict, 409, "The upload ids of the request differ.", "Name the same upload in path, query and body."},
 	{CodeUploadNotReceiving, 409, "The upload no longer takes parts.", "Poll its status."},
+	{CodeUploadNotFailed, 409, "Only a FAILED upload can be resumed.", "See its status."},
 	{CodeCredentialNotActive, 409, "The credential is revoked or expired.", "Issue a new credential instead."},
 	{CodeSigningKeyInUse, 409, "The signing key still signs, or something depends on it.", "Rotate first, or wait; see the message."},
 	{CodeReservationExpired, 409, "The reservation lapsed before the upload was complete.", "Initiate a new upload."},

@@ -23,6 +23,10 @@ type Record struct {
 	ServedAt      time.Time `json:"served_at"`
 	PreviousHash  string    `json:"previous_hash"` // 64 zeros for an organization's first
 	Hash          string    `json:"record_hash"`
+
+	// RecalledAt is when the withdrawal of the upload was accepted; zero while there is none. It is derived when the record is
+	// read and is no part of what is hashed.
+	RecalledAt time.Time `json:"-"`
 }
 
 // Outcomes of a request for context.
@@ -78,26 +82,4 @@ type RecordQuery struct {
 	UploadID  string // optional
 	Before    int64  // position to continue before; 0 starts at the newest
 	Limit     int    // 1 to 100
-}
-
-// Receipt is what remains after withdrawal. (Section 1, section 3.)
-type Receipt struct {
-	ID           string // withdrawal_receipt_id
-	UploadID     string
-	OrgID        string
-	CredentialID string // who asked
-	Reason       string
-	RequestedAt  time.Time
-	WithdrawnAt  time.Time
-	QuotaBytes   int64
-	SHA256       string // of the file, where it was known
-	Deletions    []Deletion
-}
-
-// Deletion says what one backend confirmed.
-type Deletion struct {
-	Backend      string    `json:"backend"` // a store's name, or "key_store"
-	Objects      int       `json:"objects"` // deleted in this withdrawal
-	Confirmation string    `json:"confirmation"`
-	ConfirmedAt  time.Time `json:"confirmed_at"`
 }

@@ -6,13 +6,14 @@ import "time"
 const (
 	PurposeCredential = "credential" // HMAC keys of tenant credentials
 	PurposeOAuth      = "oauth"      // RSA keys of access tokens
+	PurposeReceipt    = "receipt"    // seeds of Ed25519 keys of withdrawal receipts; never retired: old receipts stay checkable
 )
 
 // SigningKey signs, and verifies until it is retired. Key is a secret: it is never logged, answered or kept unwrapped.
 type SigningKey struct {
 	ID        string
 	Purpose   string
-	Key       []byte // 32 bytes, or an RSA key as PKCS#8; empty in lists and once retired
+	Key       []byte // 32 bytes, an Ed25519 seed, or an RSA key as PKCS#8; empty in lists and once retired
 	CreatedAt time.Time
 	RetiredAt time.Time // zero while it verifies
 }

@@ -32,7 +32,7 @@ func (s canaries) mount(d *door) {
 	mount(d, operation{
 		id: custody.OpFindCanary, method: http.MethodGet, path: "/admin/canaries/{canary}", tag: "AI context",
 		summary: "Find the serving of a canary", doc: "The request record of the one serving that carried the canary, of whichever organization; it stays when the upload is withdrawn.",
-		failures: []int{404}, answers: map[int]reflect.Type{200: says[custody.Record]()},
+		failures: []int{404}, answers: map[int]reflect.Type{200: says[requestRecord]()},
 	}, s.find)
 }
 
@@ -41,5 +41,5 @@ func (s canaries) find(ctx context.Context, x *exchange, in *findCanaryInput) (a
 	if err != nil {
 		return answer{}, err
 	}
-	return respond(r)
+	return respond(recordView(r))
 }

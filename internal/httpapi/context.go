@@ -41,10 +41,18 @@ type recordsInput struct {
 }
 
 type recordPage struct {
-	Records          []custody.Record `json:"records" nullable:"false" doc:"Newest first."`
-	NextCursor       string           `json:"next_cursor" doc:"Empty on the last page."`
-	SchemaDisclaimer string           `json:"schema_disclaimer"`
+	Records          []requestRecord `json:"records" nullable:"false" doc:"Newest first."`
+	NextCursor       string          `json:"next_cursor" doc:"Empty on the last page."`
+	SchemaDisclaimer string          `json:"schema_disclaimer"`
 }
+
+// requestRecord is a request record as it is answered.
+type requestRecord struct {
+	custody.Record
+	RecalledAt *timestamp `json:"recalled_at,omitempty" doc:"When the upload was withdrawn: drop what was served. Derived when read; no part of what record_hash is over."`
+}
+
+func recordView(r custody.Record) requestRecord { return requestRecord{r, instant(r.RecalledAt)} }
 
 func (s contextReads) mount(d *door) {
 	mount(d, operation{
@@ -78,10 +86,11 @@ func (s contextReads) records(ctx context.Context, x *exchange, in *recordsInput
 	if err != nil {
 		return answer{}, err
 	}
-	if records == nil {
-		records = []custody.Record{}
+	page := []requestRecord{}
+	for _, r := range records {
+		page = append(page, recordView(r))
 	}
-	return respond(recordPage{records, in.cursor(next), schemaDisclaimer})
+	return respond(recordPage{page, in.cursor(next), schemaDisclaimer})
 }
 
 // contextData is the context as it was hashed; it goes out byte for byte.

@@ -34,12 +34,18 @@ func TestRecords(t *testing.T) {
 		t.Errorf("the room got %+v", b.got)
 	}
 
-	b.records, b.next = []custody.Record{{ID: "rec_1", ServedAt: time.Date(2026, 11, 20, 9, 0, 0, 5e6, time.UTC)}}, 41
+	b.records, b.next = []custody.Record{{ID: "rec_1", ServedAt: time.Date(2026, 11, 20, 9, 0, 0, 5e6, time.UTC)},
+		{ID: "rec_0", RecalledAt: time.Date(2026, 11, 20, 9, 1, 0, 0, time.UTC)}}, 41
 	filters := "?request_id=req_1&upload_id=up_1&limit=1"
 	data = b.call("GET", records+filters, nil, asAI).succeeds(t, 200)
 	next, _ := data["next_cursor"].(string)
 	if record := data["records"].([]any)[0].(map[string]any); record["record_id"] != "rec_1" || record["served_at"] != "2026-11-20T09:00:00.005Z" {
 		t.Errorf("record %v", record)
+	} else if _, said := record["recalled_at"]; said {
+		t.Errorf("a record that nobody recalled: %v", record)
+	}
+	if record := data["records"].([]any)[1].(map[string]any); record["recalled_at"] != "2026-11-20T09:01:00.000Z" {
+		t.Errorf("a recalled record: %v", record)
 	}
 	b.call("GET", records+filters+"&cursor="+next, nil, asAI).succeeds(t, 200)
 	if want := (custody.RecordQuery{OrgID: "org_1", RequestID: "req_1", UploadID: "up_1", Limit: 1, Before: 41}); b.got != any(want) {

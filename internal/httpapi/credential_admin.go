@@ -28,6 +28,8 @@ type CredentialAdmin interface {
 	// RotateSigningKey and RetireSigningKey render a custody.KeyState.
 	RotateSigningKey(ctx context.Context, c custody.Caller, purpose string, i custody.Idempotency) (custody.Answer, error)
 	RetireSigningKey(ctx context.Context, c custody.Caller, keyID string, force bool, i custody.Idempotency) (custody.Answer, error)
+	// RotateKeys renders a custody.KeyRotation.
+	RotateKeys(ctx context.Context, c custody.Caller, i custody.Idempotency) (custody.Answer, error)
 }
 
 const (
@@ -119,6 +121,16 @@ type signingKeyList struct {
 	SigningKeys []signingKey `json:"signing_keys" nullable:"false" doc:"By purpose, newest first; never a secret."`
 }
 
+type rotateKeysInput struct {
+	Key  idempotencyKey `header:"Idempotency-Key"`
+	Body *nothing
+}
+
+type keysRotated struct {
+	Rewrapped int `json:"rewrapped_keys" minimum:"0" doc:"Data keys and signing secrets that are wrapped anew."`
+	Retired   int `json:"retired_keys" minimum:"0" doc:"Old key-encryption keys that are no more. 0 with a key service, which keeps its own versions."`
+}
+
 type rotateKeyInput struct {
 	Key  idempotencyKey `header:"Idempotency-Key"`
 	Body struct {
@@ -169,6 +181,11 @@ func (s credentialAdmin) mount(d *door) {
 		summary: "Retire a signing key for good", doc: "The key is destroyed. What it signed is refused, within 15 seconds on every replica.",
 		failures: []int{404, 409}, answers: map[int]reflect.Type{200: says[signingKey]()},
 	}, s.retireKey)
+	mount(d, operation{
+		id: custody.OpRotateKeys, method: http.MethodPost, path: "/admin/keys/rotate", tag: tag, body: bodyJSON,
+		summary: "Replace the key-encryption key", doc: "Every data key and signing secret is wrapped anew; documents are not touched, and the service goes on. Interrupted, everything can still be read, and the next rotation finishes.",
+		failures: []int{409}, answers: map[int]reflect.Type{200: says[keysRotated]()},
+	}, s.rotateKeys)
 }
 
 func (s credentialAdmin) list(ctx context.Context, x *exchange, in *listCredentialsInput) (answer, error) {
@@ -249,6 +266,15 @@ func (s credentialAdmin) retireKey(ctx context.Context, x *exchange, in *retireK
 		CredentialID: x.caller.CredentialID, Operation: custody.OpRetireSigningKey, Key: string(in.Key),
 		RequestHash: requestHash(custody.OpRetireSigningKey, in.KeyID, force),
 		Render:      render(func(k custody.KeyState) (int, any) { return http.StatusOK, viewSigningKey(k) }),
+	})
+	return answer{Answer: a}, err
+}
+
+func (s credentialAdmin) rotateKeys(ctx context.Context, x *exchange, in *rotateKeysInput) (answer, error) {
+	a, err := s.room.RotateKeys(ctx, x.caller, custody.Idempotency{
+		CredentialID: x.caller.CredentialID, Operation: custody.OpRotateKeys, Key: string(in.Key),
+		RequestHash: requestHash(custody.OpRotateKeys),
+		Render:      render(func(r custody.KeyRotation) (int, any) { return http.StatusOK, keysRotated(r) }),
 	})
 	return answer{Answer: a}, err
 }

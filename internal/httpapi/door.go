@@ -69,7 +69,7 @@ type domain interface{ mount(*door) }
 
 // New makes the handler of the REST contract, /healthz and /readyz. Error: no sandbox, or a deprecation without its 90 days of
 // notice (section 9, rule 3).
-func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, tenants Tenants, again Rescans, checks ...Check) (http.Handler, error) {
+func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, tenants Tenants, again Rescans, evidence Evidence, upkeep Upkeep, checks ...Check) (http.Handler, error) {
 	if cfg.Sandbox == nil {
 		return nil, errors.New("the door needs a sandbox")
 	}
@@ -86,6 +86,8 @@ func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, te
 		contextReads{contexts},
 		canaries{contexts},
 		rescans{again},
+		chains{evidence},
+		upkeeps{upkeep},
 		metadata{d.cfg.BaseURL},
 		sandboxes{d.cfg.Sandbox, d.cfg.BaseURL},
 		health{d.cfg.Log, checks, &singleflight.Group{}},

@@ -53,6 +53,7 @@ type rooms struct {
 	awaited  func(context.Context) (custody.UploadState, error)
 	work     func(context.Context) error // done once the body is in
 	records  []custody.Record
+	receipt  custody.Receipt
 	next     int64
 	office   *tenant.Service // takes over credentials and tokens where a test wants the real thing
 }
@@ -104,6 +105,11 @@ func (r *rooms) Quota(_ context.Context, _ custody.Caller, org string) (custody.
 
 func (r *rooms) Withdraw(ctx context.Context, c custody.Caller, v custody.Withdrawal, k custody.Idempotency) (custody.Answer, error) {
 	return r.take(ctx, c, v, k, custody.Receipt{ID: "wr_1", UploadID: v.UploadID, QuotaBytes: 7})
+}
+
+func (r *rooms) Receipt(ctx context.Context, c custody.Caller, org, id string) (custody.Receipt, error) {
+	_, err := r.take(ctx, c, [2]string{org, id}, custody.Idempotency{}, nil)
+	return r.receipt, err
 }
 
 func (r *rooms) Serve(ctx context.Context, c custody.Caller, org, id, surface string) (custody.Serving, error) {
@@ -193,7 +199,7 @@ func newBench(t *testing.T, change ...func(*Config)) *bench {
 	for _, c := range change {
 		c(&cfg)
 	}
-	handler, err := New(cfg, b, b, b, b, b, Check{Name: "database", Readiness: b})
+	handler, err := New(cfg, b, b, b, b, b, b, b, Check{Name: "database", Readiness: b})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func (r readiness) Ready(ctx context.Context) error { return r(ctx) }
 // readyz asks a door with the given checks.
 func readyz(t *testing.T, b *bench, checks ...Check) (status int, body string) {
 	t.Helper()
-	handler, err := New(Config{BaseURL: b.url, Sandbox: newSandbox(t, nil), Log: slog.New(slog.DiscardHandler)}, b, b, b, b, b, checks...)
+	handler, err := New(Config{BaseURL: b.url, Sandbox: newSandbox(t, nil), Log: slog.New(slog.DiscardHandler)}, b, b, b, b, b, b, b, checks...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func TestRefusalsBeforeTheDoor(t *testing.T) {
 
 func TestHeadersThatDoNotArrive(t *testing.T) {
 	b := newBench(t)
-	handler, err := New(Config{BaseURL: b.url, Sandbox: newSandbox(t, nil), Log: slog.New(slog.DiscardHandler)}, b, b, b, b, b)
+	handler, err := New(Config{BaseURL: b.url, Sandbox: newSandbox(t, nil), Log: slog.New(slog.DiscardHandler)}, b, b, b, b, b, b, b)
 	if err != nil {
 		t.Fatal(err)
 	}

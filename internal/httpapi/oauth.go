@@ -103,7 +103,7 @@ func (s oauth) mount(d *door) {
 		summary: "The organization and scopes bound to an access token", answers: map[int]reflect.Type{200: says[identity]()},
 	}, s.identity)
 
-	s.mountDocument(d, "getKeySet", "/oauth/jwks", "The keys that access tokens can be verified with", reflect.TypeFor[keySet](), s.room.KeySet)
+	s.mountDocument(d, "getKeySet", "/oauth/jwks", "The keys that access tokens and withdrawal receipts can be verified with", reflect.TypeFor[keySet](), s.room.KeySet)
 	s.mountDocument(d, "getAuthorizationServerMetadata", "/.well-known/oauth-authorization-server", "Authorization server metadata",
 		reflect.TypeFor[serverMetadata](), fixed(s.serverMetadata()))
 	s.mountDocument(d, "getProtectedResourceMetadata", "/.well-known/oauth-protected-resource", "Protected resource metadata",

@@ -36,16 +36,18 @@ type resourceMetadata struct {
 
 // keySet stands for a JSON Web Key Set in the document. (RFC 7517.)
 type keySet struct {
-	Keys []publicKey `json:"keys" nullable:"false" doc:"Newest first; one that is not yet used to sign may be among them."`
+	Keys []publicKey `json:"keys" nullable:"false" doc:"By use, newest first; one that is not yet used to sign may be among them."`
 }
 
 type publicKey struct {
-	Type      string `json:"kty" enum:"RSA"`
+	Type      string `json:"kty" enum:"RSA,OKP"`
 	Use       string `json:"use" enum:"sig"`
-	Algorithm string `json:"alg" enum:"RS256"`
+	Algorithm string `json:"alg" enum:"RS256,EdDSA" doc:"RS256 signs access tokens, EdDSA withdrawal receipts."`
 	ID        string `json:"kid"`
-	Modulus   string `json:"n"`
-	Exponent  string `json:"e"`
+	Modulus   string `json:"n,omitempty" doc:"Of an RSA key."`
+	Exponent  string `json:"e,omitempty" doc:"Of an RSA key."`
+	Curve     string `json:"crv,omitempty" enum:"Ed25519"`
+	PublicKey string `json:"x,omitempty" doc:"Of an Ed25519 key."`
 }
 
 // scopesSupported are section 5, rule 4, in its order.

@@ -57,6 +57,10 @@ func (r *rooms) RotateSigningKey(ctx context.Context, c custody.Caller, purpose 
 	return r.office.RotateSigningKey(ctx, c, purpose, i)
 }
 
+func (r *rooms) RotateKeys(ctx context.Context, c custody.Caller, i custody.Idempotency) (custody.Answer, error) {
+	return r.office.RotateKeys(ctx, c, i)
+}
+
 func (r *rooms) RetireSigningKey(ctx context.Context, c custody.Caller, id string, force bool, i custody.Idempotency) (custody.Answer, error) {
 	return r.office.RetireSigningKey(ctx, c, id, force, i)
 }
@@ -167,6 +171,10 @@ func (k *keyFolder) AddSigningSecret(_ context.Context, purpose, keyID string, s
 	defer k.mu.Unlock()
 	k.keys = append([]custody.SigningKey{{ID: keyID, Purpose: purpose, Key: secret, CreatedAt: custody.Now()}}, k.keys...)
 	return nil
+}
+
+func (k *keyFolder) Rotate(context.Context) (custody.KeyRotation, error) {
+	return custody.KeyRotation{Rewrapped: 7, Retired: 1}, nil
 }
 
 func (k *keyFolder) RetireSigningSecret(_ context.Context, keyID string) error {

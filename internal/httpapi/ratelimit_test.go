@@ -116,7 +116,7 @@ func (brokenLimiter) Take(context.Context, ratelimit.Class, string) (ratelimit.V
 
 func TestRateLimiterThatCannotCount(t *testing.T) {
 	b := newBench(t)
-	handler, err := New(Config{BaseURL: b.url, Sandbox: newSandbox(t, nil), Limits: brokenLimiter{}, Log: slog.New(slog.DiscardHandler)}, b, b, b, b, b)
+	handler, err := New(Config{BaseURL: b.url, Sandbox: newSandbox(t, nil), Limits: brokenLimiter{}, Log: slog.New(slog.DiscardHandler)}, b, b, b, b, b, b, b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,8 @@ type Intake interface {
 type Withdrawal interface {
 	// Withdraw renders a custody.Receipt.
 	Withdraw(context.Context, custody.Caller, custody.Withdrawal, custody.Idempotency) (custody.Answer, error)
+	// Receipt has its signed form with it.
+	Receipt(ctx context.Context, c custody.Caller, orgID, receiptID string) (custody.Receipt, error)
 }
 
 // Contexts serves bounded context and the evidence of it. (Section 4.7.)
@@ -55,6 +57,14 @@ type Rescans interface {
 	// Queue renders a custody.QueuedRescans.
 	Queue(context.Context, custody.Caller, custody.RescanScope, custody.Idempotency) (custody.Answer, error)
 	State(ctx context.Context, c custody.Caller, scope custody.RescanScope, since time.Time) (custody.RescanState, error)
+}
+
+// Upkeep keeps custody whole.
+type Upkeep interface {
+	// Check renders a custody.StorageReport.
+	Check(context.Context, custody.Caller, custody.StorageCheck, custody.Idempotency) (custody.Answer, error)
+	// Resume renders a custody.Resumed.
+	Resume(context.Context, custody.Caller, custody.Resumption, custody.Idempotency) (custody.Answer, error)
 }
 
 // Sandbox lets a stranger try the service; it keeps nothing. (Section 4.2.)

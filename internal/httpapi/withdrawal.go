@@ -38,6 +38,12 @@ func (s withdrawals) mount(d *door) {
 		doc:      "Deletes payload, copies and derived context in every storage backend; a receipt and minimal audit metadata remain. 502 while a backend has not confirmed: the content is unreadable already, and the same request may be repeated.",
 		failures: []int{403, 404, 409, 502}, answers: map[int]reflect.Type{200: says[withdrawn]()},
 	}, s.withdraw)
+	mount(d, operation{
+		id: custody.OpReceipt, method: http.MethodGet, path: "/api/v1/organizations/{org_id}/withdrawals/{withdrawal_receipt_id}", tag: "partner uploads",
+		summary:  "Read a withdrawal receipt",
+		doc:      "What was deleted, where, how that was confirmed, what remains by design, and who had been served the context. signed_receipt is the same as a compact JWS (RFC 7515: EdDSA, typ accession-receipt+json), to be verified with the key set of /oauth/jwks.",
+		failures: []int{403, 404}, answers: map[int]reflect.Type{200: says[receipt]()},
+	}, s.receipt)
 }
 
 func (s withdrawals) withdraw(ctx context.Context, x *exchange, in *withdrawInput) (answer, error) {

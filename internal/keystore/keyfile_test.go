@@ -70,7 +70,8 @@ func TestMalformedKeyFileIsRefusedAndKept(t *testing.T) {
 		"33 bytes":        base64.StdEncoding.EncodeToString(make([]byte, 33)),
 		"cut short":       base64.StdEncoding.EncodeToString(make([]byte, 32))[:40],
 		"raw bytes":       string(make([]byte, 32)),
-		"two keys":        base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n" + base64.StdEncoding.EncodeToString(make([]byte, 32)),
+		"an empty line":   base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n\n",
+		"half a second":   base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\nAAAA\n",
 		"not base64 text": "correct horse battery staple correct horse!!",
 	} {
 		path := filepath.Join(t.TempDir(), "kek")

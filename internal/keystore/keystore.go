@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/accession/accession/internal/custody"
@@ -38,6 +39,9 @@ type scrubber interface {
 type Store struct {
 	db     sqldb.DB
 	keeper Keeper
+
+	rotating sync.Mutex
+	using    sync.RWMutex // held for reading from wrapping to row, or from row to unwrapping, so that no rotation comes between
 }
 
 // Open brings the schema up to date. Close db and keeper yourself.
@@ -45,11 +49,13 @@ func Open(ctx context.Context, db sqldb.DB, keeper Keeper) (*Store, error) {
 	if err := db.Migrate(ctx, migrations, "migrations"); err != nil {
 		return nil, err
 	}
-	return &Store{db, keeper}, nil
+	return &Store{db: db, keeper: keeper}, nil
 }
 
 // CreateDataKey makes and keeps the data key of a new upload; it is durable on return.
 func (s *Store) CreateDataKey(ctx context.Context, uploadID string) ([]byte, error) {
+	s.using.RLock()
+	defer s.using.RUnlock()
 	key, wrapped, err := s.newKey(ctx, uploadID)
 	if err != nil {
 		return nil, err
@@ -63,6 +69,8 @@ func (s *Store) CreateDataKey(ctx context.Context, uploadID string) ([]byte, err
 
 // DataKey returns the data key of an upload; custody.ErrDestroyed once it is destroyed.
 func (s *Store) DataKey(ctx context.Context, uploadID string) ([]byte, error) {
+	s.using.RLock()
+	defer s.using.RUnlock()
 	var wrapped []byte
 	err := s.db.Row(ctx, `SELECT wrapped FROM data_keys WHERE upload_id = $1`, []any{uploadID}, &wrapped)
 	if errors.Is(err, custody.ErrNotFound) {
@@ -72,6 +80,13 @@ func (s *Store) DataKey(ctx context.Context, uploadID string) ([]byte, error) {
 		return nil, err
 	}
 	return s.unwrapKey(ctx, uploadID, wrapped)
+}
+
+// HasDataKey tells whether the data key of an upload is there, without unwrapping it.
+func (s *Store) HasDataKey(ctx context.Context, uploadID string) (bool, error) {
+	var n int
+	err := s.db.Row(ctx, `SELECT COUNT(*) FROM data_keys WHERE upload_id = $1`, []any{uploadID}, &n)
+	return n > 0, err
 }
 
 // DestroyDataKey destroys the data key of an upload and confirms that it is gone. An absent key counts as destroyed.
@@ -129,7 +144,7 @@ func (s *Store) wrap(ctx context.Context, name string, secret []byte) ([]byte, e
 	}
 	wrapped, err := s.keeper.Encrypt(ctx, append([]byte(name+"\x00"), secret...))
 	if err != nil {
-		return nil, fmt.Errorf("wrap key: %w", err)
+		return nil, custody.Unavailable(fmt.Errorf("wrap key: %w", err))
 	}
 	return wrapped, nil
 }
@@ -137,7 +152,7 @@ func (s *Store) wrap(ctx context.Context, name string, secret []byte) ([]byte, e
 func (s *Store) unwrap(ctx context.Context, name string, wrapped []byte) ([]byte, error) {
 	plain, err := s.keeper.Decrypt(ctx, wrapped)
 	if err != nil {
-		return nil, fmt.Errorf("unwrap key: %w", err)
+		return nil, custody.Unavailable(fmt.Errorf("unwrap key: %w", err))
 	}
 	secret, ok := bytes.CutPrefix(plain, []byte(name+"\x00"))
 	if !ok || len(secret) < KeySize {
@@ -157,8 +172,15 @@ func (s *Store) unwrapKey(ctx context.Context, name string, wrapped []byte) ([]b
 
 var errForeignKey = errors.New("unwrap key: it belongs to something else")
 
-// Ready answers whether the key store does.
+// Ready answers whether the key store does, and the key service where the key-encryption key lies in one.
 func (s *Store) Ready(ctx context.Context) error {
 	var one int
-	return s.db.Row(ctx, `SELECT 1`, nil, &one)
+	if err := s.db.Row(ctx, `SELECT 1`, nil, &one); err != nil {
+		return err
+	}
+	if _, isFile := s.keeper.(*KeyFile); isFile {
+		return nil
+	}
+	_, err := s.keeper.Encrypt(ctx, make([]byte, KeySize))
+	return err
 }

@@ -25,6 +25,8 @@ func (s *Store) SigningKeys(ctx context.Context, purpose string) ([]custody.Sign
 // SigningSecrets returns the keys of a purpose that still verify, newest first. Where there is none, what generate makes
 // becomes the first; of several replicas that find none, one wins.
 func (s *Store) SigningSecrets(ctx context.Context, purpose string, generate func() ([]byte, error)) ([]custody.SigningKey, error) {
+	s.using.RLock()
+	defer s.using.RUnlock()
 	keys, err := s.signingSecrets(ctx, purpose)
 	if err != nil || len(keys) > 0 {
 		return keys, err
@@ -62,6 +64,8 @@ func (s *Store) signingSecrets(ctx context.Context, purpose string) ([]custody.S
 
 // AddSigningSecret keeps a new key of a purpose under keyID; it is durable on return.
 func (s *Store) AddSigningSecret(ctx context.Context, purpose, keyID string, secret []byte) error {
+	s.using.RLock()
+	defer s.using.RUnlock()
 	wrapped, err := s.wrap(ctx, keyID, secret)
 	if err != nil {
 		return err

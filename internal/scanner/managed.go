@@ -24,8 +24,9 @@ const (
 
 // ManagedConfig says how to run a clamd.
 type ManagedConfig struct {
-	// Dir is a folder for this clamd alone: configuration, socket, and scratch files that hold content in clear while it is
-	// scanned. It is made when missing, set to 0700, and given to the account clamav when this process is root.
+	// Dir is a folder for this clamd alone: configuration and socket. Scratch files, which hold content in clear while it is
+	// scanned, lie in memory, and in Dir where InspectScratch finds none. It is made when missing, set to 0700, and given to
+	// the account clamav when this process is root.
 	Dir        string
 	Database   string        // folder of signatures; DefaultDatabase when empty
 	Binary     string        // name or path of clamd; "clamd" when empty
@@ -38,12 +39,13 @@ type ManagedConfig struct {
 // started again, after growing delays up to 15 s, when it dies, and when clamd or its signatures are installed
 // later. It is safe for concurrent use.
 type Managed struct {
-	config ManagedConfig
-	folder *os.File
-	clamd  *Clamd
-	cancel context.CancelFunc
-	done   chan struct{}
-	look   chan struct{} // wakes the watch
+	config    ManagedConfig
+	folder    *os.File
+	scratches scratches
+	clamd     *Clamd
+	cancel    context.CancelFunc
+	done      chan struct{}
+	look      chan struct{} // wakes the watch
 
 	mu       sync.Mutex
 	ready    bool
@@ -78,9 +80,20 @@ func StartManaged(ctx context.Context, config ManagedConfig) (*Managed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open folder of clamd: %w", err)
 	}
+	scratch, err := scratchesOf(config.Dir, folder)
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	if !scratch.memory.Memory {
+		config.Log.Warn("content is in clear on disk while it is scanned", "advice", scratch.memory.Advice)
+	}
+	as, _ := account() // run tells what is wrong with it
+	if err := scratch.clear(as); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Managed{
-		config: config, folder: folder, cancel: cancel, done: make(chan struct{}), look: make(chan struct{}, 1),
+		config: config, folder: folder, scratches: scratch, cancel: cancel, done: make(chan struct{}), look: make(chan struct{}, 1),
 		clamd: &Clamd{network: "unix", zone: time.UTC,
 			address: fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socketName)},
 		reason: "clamd is starting", changed: make(chan struct{}),
@@ -258,6 +271,16 @@ func (m *Managed) run(ctx context.Context) string {
 		m.config.Log.Error("prepare folder of clamd", "error", err)
 		return "the folder of clamd cannot be prepared: see the log"
 	}
+	scratch, err := m.scratches.open(as)
+	if err != nil {
+		m.config.Log.Error("prepare scratch folder of clamd", "error", err)
+		return "the scratch folder of clamd cannot be prepared: see the log"
+	}
+	defer func() { // clamd is gone
+		if err := errors.Join(scratch.Close(), m.scratches.clear(as)); err != nil {
+			m.config.Log.Error("clear scratch folder of clamd", "error", err)
+		}
+	}()
 
 	ended := make(chan bool, 1)
 	out := &logLines{log: m.config.Log, reloaded: func(ok bool) {
@@ -266,7 +289,7 @@ func (m *Managed) run(ctx context.Context) string {
 		default: // nobody waits for it
 		}
 	}}
-	cmd := command(ctx, binary, m.folder, signatures, as, out)
+	cmd := command(ctx, binary, m.folder, signatures, scratch, as, out)
 	if err := cmd.Start(); err != nil {
 		m.config.Log.Error("start clamd", "error", err)
 		return "clamd does not start: see the log"

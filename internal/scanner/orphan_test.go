@@ -73,14 +73,22 @@ func TestClamdDiesWithAKilledService(t *testing.T) {
 		break
 	}
 
-	// What the killed one left is cleared by the next.
-	left := filepath.Join(dir, scratchName, "content in clear")
-	if err := os.WriteFile(left, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
+	// What the killed one left is cleared by the next, in memory and on disk.
+	left := scratchFolders(t, dir)
+	if len(left) != 1 {
+		t.Fatalf("the killed clamd left %q, want its scratch folder", left)
+	}
+	left = append(left, filepath.Join(dir, scratchName))
+	for _, folder := range left {
+		if err := os.MkdirAll(filepath.Join(folder, "unpacked"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	m := start(t, ManagedConfig{Dir: dir})
-	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("scratch file of the killed clamd: %v", err)
+	for _, folder := range left {
+		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("scratch of the killed clamd: %v", err)
+		}
 	}
 	if err := m.WaitReady(soon(t)); err != nil {
 		t.Error(err)

@@ -35,12 +35,13 @@ LocalSocketMode 600
 SelfCheck 0
 `
 
-// The two folders clamd works in are handed to it as open files, which it names through /proc: the path of
+// The folders clamd works in are handed to it as open files, which it names through /proc: the path of
 // a socket ends at 108 bytes however long the data folder's is, and an account without rights to the folders above still
 // gets in.
 const (
 	folderInChild   = "/proc/self/fd/3"
 	databaseInChild = "/proc/self/fd/4"
+	scratchInChild  = "/proc/self/fd/5"
 
 	socketName  = "clamd.sock"
 	confName    = "clamd.conf"
@@ -54,7 +55,7 @@ const (
 func managedConf(maxThreads int) string {
 	return managedSettings +
 		"LocalSocket " + folderInChild + "/" + socketName + "\n" +
-		"TemporaryDirectory " + folderInChild + "/" + scratchName + "\n" +
+		"TemporaryDirectory " + scratchInChild + "\n" +
 		"DatabaseDirectory " + databaseInChild + "\n" +
 		"MaxThreads " + strconv.Itoa(maxThreads) + "\n"
 }
@@ -81,7 +82,7 @@ func account() (*syscall.Credential, error) {
 }
 
 // prepareFolder makes the folder ready for a new clamd: private, of the right account, with nothing in it from the last
-// run. Scratch files hold content in clear, so emptying is part of it.
+// run.
 func prepareFolder(folder string, as *syscall.Credential, conf string) error {
 	// While root works in the folder it owns it, and no link that the last clamd planted is followed.
 	if as != nil {
@@ -92,20 +93,14 @@ func prepareFolder(folder string, as *syscall.Credential, conf string) error {
 	if err := clearFolder(folder); err != nil {
 		return err
 	}
-	scratch := filepath.Join(folder, scratchName)
-	if err := os.Mkdir(scratch, 0o700); err != nil {
-		return fmt.Errorf("make scratch folder of clamd: %w", err)
-	}
 	if err := writeNew(filepath.Join(folder, confName), conf); err != nil {
 		return fmt.Errorf("write configuration of clamd: %w", err)
 	}
 	if as == nil {
 		return nil
 	}
-	for _, p := range []string{scratch, folder} {
-		if err := os.Lchown(p, int(as.Uid), int(as.Gid)); err != nil {
-			return fmt.Errorf("give folder of clamd to %s: %w", unprivileged, err)
-		}
+	if err := os.Lchown(folder, int(as.Uid), int(as.Gid)); err != nil {
+		return fmt.Errorf("give folder of clamd to %s: %w", unprivileged, err)
 	}
 	return nil
 }
@@ -170,9 +165,9 @@ func mayRead(path string, rights uint32, as *syscall.Credential) bool {
 
 // command builds the child. It dies with the thread that starts it: the caller keeps that thread. When ctx ends it gets
 // SIGTERM, and SIGKILL after stopGrace.
-func command(ctx context.Context, binary string, folder, database *os.File, as *syscall.Credential, out *logLines) *exec.Cmd {
+func command(ctx context.Context, binary string, folder, database, scratch *os.File, as *syscall.Credential, out *logLines) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, "--config-file="+folderInChild+"/"+confName)
-	cmd.ExtraFiles = []*os.File{folder, database}
+	cmd.ExtraFiles = []*os.File{folder, database, scratch}
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"} // no keys of ours; the zone for dates in VERSION
 	cmd.Stdout, cmd.Stderr = out, out

@@ -37,13 +37,26 @@ func clamdWith(t *testing.T, edit *strings.Replacer) *Clamd {
 		t.Fatal(err)
 	}
 	defer database.Close()
+	scratches, err := scratchesOf(dir, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scratch, err := scratches.open(as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(scratch.Close(), scratches.clear(as)); err != nil {
+			t.Error(err)
+		}
+	})
 	binary, err := findBinary("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log lines
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := command(ctx, binary, folder, database, as,
+	cmd := command(ctx, binary, folder, database, scratch, as,
 		&logLines{log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	runtime.LockOSThread() // until the test ends: clamd dies with the thread that started it
 	if err := cmd.Start(); err != nil {

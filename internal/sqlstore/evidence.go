@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,8 @@ func (tx *Tx) AppendRecord(ctx context.Context, r *custody.Record) error {
 	return tx.setHead(ctx, r.OrgID, "record", position, r.Hash)
 }
 
-// AppendAudit links l to its organization's chain and writes it.
+// AppendAudit links l to its organization's chain and writes it. No line, no change: where it cannot be written the caller gets
+// service_unavailable, and the transaction must end.
 func (tx *Tx) AppendAudit(ctx context.Context, l custody.AuditLine) error {
 	position, previous, err := tx.head(ctx, l.OrgID, "audit")
 	if err != nil {
@@ -36,7 +38,7 @@ func (tx *Tx) AppendAudit(ctx context.Context, l custody.AuditLine) error {
 	if _, err := tx.q.Exec(ctx, `INSERT INTO audit_lines (org_id, position, audit_id, at, action, credential_id, upload_id, status, detail, request_id, trace_id, previous_hash, line_hash)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		l.OrgID, position, l.ID, millis(l.At), l.Action, l.CredentialID, l.UploadID, l.Status, l.Detail, l.RequestID, l.TraceID, l.PreviousHash, l.Hash); err != nil {
-		return err
+		return custody.Unavailable(fmt.Errorf("audit line: %w", err))
 	}
 	return tx.setHead(ctx, l.OrgID, "audit", position, l.Hash)
 }
@@ -69,7 +71,7 @@ func (s queries) Records(ctx context.Context, q custody.RecordQuery) (records []
 	}
 	args = append(args, q.Limit+1) // one more tells whether there are more
 	var last int64
-	err = s.q.Each(ctx, `SELECT position, `+recordColumns+`
+	err = s.q.Each(ctx, `SELECT position, `+recordColumns+`, `+recalledAt+`
 		FROM request_records WHERE `+strings.Join(where, " AND ")+` ORDER BY position DESC LIMIT $`+strconv.Itoa(len(args)), args,
 		func(scan func(...any) error) error {
 			if len(records) == q.Limit {
@@ -77,9 +79,9 @@ func (s queries) Records(ctx context.Context, q custody.RecordQuery) (records []
 				return nil
 			}
 			var r custody.Record
-			var served int64
-			err := scan(append([]any{&last}, recordFields(&r, &served)...)...)
-			r.ServedAt = moment(served)
+			var served, recalled int64
+			err := scan(append(append([]any{&last}, recordFields(&r, &served)...), &recalled)...)
+			r.ServedAt, r.RecalledAt = moment(served), moment(recalled)
 			records = append(records, r)
 			return err
 		})
@@ -88,11 +90,14 @@ func (s queries) Records(ctx context.Context, q custody.RecordQuery) (records []
 
 // Record reads the one record of that id, whatever its organization; ErrNotFound where there is none.
 func (s queries) Record(ctx context.Context, recordID string) (r custody.Record, err error) {
-	var served int64
-	err = s.q.Row(ctx, `SELECT `+recordColumns+` FROM request_records WHERE record_id = $1`, []any{recordID}, recordFields(&r, &served)...)
-	r.ServedAt = moment(served)
+	var served, recalled int64
+	err = s.q.Row(ctx, `SELECT `+recordColumns+`, `+recalledAt+` FROM request_records WHERE record_id = $1`, []any{recordID}, append(recordFields(&r, &served), &recalled)...)
+	r.ServedAt, r.RecalledAt = moment(served), moment(recalled)
 	return r, err
 }
+
+// recalledAt is when the withdrawal of a record's upload was accepted, 0 while there is none: what is hashed never changes.
+const recalledAt = `COALESCE((SELECT requested_at FROM withdrawals WHERE withdrawals.upload_id = request_records.upload_id), 0)`
 
 const recordColumns = `record_id, request_id, trace_id, org_id, upload_id, credential_id, surface, outcome, context_sha256, bytes, served_at, previous_hash, record_hash`
 
@@ -133,12 +138,15 @@ func (tx *Tx) InsertReceipt(ctx context.Context, r custody.Receipt, consent cust
 	if err != nil {
 		return err
 	}
-	if _, err := tx.q.Exec(ctx, `INSERT INTO receipts (withdrawal_receipt_id, upload_id, org_id, credential_id, reason, requested_at, withdrawn_at, quota_bytes, sha256, deletions)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		r.ID, r.UploadID, r.OrgID, r.CredentialID, r.Reason, millis(r.RequestedAt), millis(r.WithdrawnAt), r.QuotaBytes, r.SHA256, string(deletions)); err != nil {
+	if _, err := tx.q.Exec(ctx, `INSERT INTO receipts (withdrawal_receipt_id, upload_id, org_id, credential_id, reason, requested_at, withdrawn_at, quota_bytes, sha256, deletions, signed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		r.ID, r.UploadID, r.OrgID, r.CredentialID, r.Reason, millis(r.RequestedAt), millis(r.WithdrawnAt), r.QuotaBytes, r.SHA256, string(deletions), r.Signed); err != nil {
 		return err
 	}
 	if err := tx.DropLedger(ctx, r.UploadID); err != nil {
+		return err
+	}
+	if _, err := tx.q.Exec(ctx, `DELETE FROM withdrawal_objects WHERE upload_id = $1`, r.UploadID); err != nil {
 		return err
 	}
 	_, err = tx.q.Exec(ctx, `UPDATE uploads SET consent = $1, filename = '', notes = '', material_type = '', digest_state = $2 WHERE upload_id = $3`,
@@ -146,7 +154,7 @@ func (tx *Tx) InsertReceipt(ctx context.Context, r custody.Receipt, consent cust
 	return err
 }
 
-// Receipt reads an upload's receipt; ErrNotFound before deletion was confirmed everywhere.
+// Receipt reads what is kept of an upload's receipt beside its signed document; ErrNotFound before deletion was confirmed everywhere.
 func (s queries) Receipt(ctx context.Context, uploadID string) (r custody.Receipt, err error) {
 	var requested, withdrawn int64
 	var deletions string

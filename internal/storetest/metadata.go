@@ -47,8 +47,10 @@ func Metadata(t *testing.T, open func(t *testing.T) sqldb.DB) {
 		{"re-scans are queued by scope and in batches", metadataRescanScope},
 		{"what other signatures passed is queued", metadataRescanOutdated},
 		{"chains verify", metadataChains},
+		{"chains in pages, and their heads", metadataChainPages},
 		{"records by filter and page", metadataRecords},
 		{"a receipt is what remains", metadataReceipt},
+		{"a withdrawal recalls what was served", metadataRecall},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, Install(t, open(t))) })
 	}

@@ -194,15 +194,32 @@ func metadataReceipt(t *testing.T, in *Installation) {
 	_, err = in.Store.Receipt(t.Context(), u.ID)
 	wantErr(t, "no receipt yet", err, custody.ErrNotFound)
 
+	noted := []custody.StoredObject{{Backend: "staging", Key: "a", SizeBytes: 3}, {Backend: "staging", Key: "b", SizeBytes: 4}, {Backend: "quarantine", Key: "a", SizeBytes: 3}}
+	for _, attempt := range [][]custody.StoredObject{noted[:2], noted} { // what is noted twice counts once
+		in.must(t, func(tx *sqlstore.Tx) error { return tx.NoteWithdrawalObjects(t.Context(), u.ID, attempt) })
+	}
+	if got, err := in.Store.WithdrawalObjects(t.Context(), u.ID); err != nil || !slices.Equal(got, []custody.DeletedObjects{{Backend: "quarantine", Objects: 1, Bytes: 3}, {Backend: "staging", Objects: 2, Bytes: 7}}) {
+		t.Errorf("noted: %+v, %v", got, err)
+	}
 	freed := in.move(t, &u, custody.TriggerDeletionConfirmed)
 	r := custody.Receipt{
 		ID: custody.NewID("rct"), UploadID: u.ID, OrgID: "acme", CredentialID: "cred_9", Reason: w.Reason, RequestedAt: w.RequestedAt,
-		WithdrawnAt: custody.Now(), QuotaBytes: freed, SHA256: strings.Repeat("ef", 32),
+		WithdrawnAt: custody.Now(), QuotaBytes: freed, SHA256: strings.Repeat("ef", 32), Signed: "head.document.signature",
 		Deletions: []custody.Deletion{{Backend: "staging", Objects: 2, Confirmation: "listing read back empty", ConfirmedAt: custody.Now()}},
 	}
 	in.must(t, func(tx *sqlstore.Tx) error { return tx.InsertReceipt(t.Context(), r, u.Consent) })
-	if got, err := in.Store.Receipt(t.Context(), u.ID); err != nil || !reflect.DeepEqual(got, r) {
-		t.Errorf("receipt is %+v, %v; want %+v", got, err, r)
+	read := r
+	read.Signed = ""
+	if got, err := in.Store.Receipt(t.Context(), u.ID); err != nil || !reflect.DeepEqual(got, read) {
+		t.Errorf("receipt is %+v, %v; want %+v", got, err, read)
+	}
+	if got, err := in.Store.SignedReceipt(t.Context(), "acme", r.ID); err != nil || got != r.Signed {
+		t.Errorf("signed receipt is %q, %v", got, err)
+	}
+	_, err = in.Store.SignedReceipt(t.Context(), "rival", r.ID)
+	wantErr(t, "another organization's receipt", err, custody.ErrNotFound)
+	if left, err := in.Store.WithdrawalObjects(t.Context(), u.ID); err != nil || len(left) != 0 {
+		t.Errorf("noted after the receipt: %v, %v", left, err)
 	}
 	if freed != 64 {
 		t.Errorf("%d bytes freed, want 64", freed)
@@ -230,5 +247,46 @@ func metadataReceipt(t *testing.T, in *Installation) {
 	}
 	if events, err := in.Store.Events(t.Context(), u.ID, 0); err != nil || int64(len(events)) != u.Sequence {
 		t.Errorf("%d events remain, %v; want all %d", len(events), err, u.Sequence)
+	}
+}
+
+func metadataRecall(t *testing.T, in *Installation) {
+	u, other := in.reserved(t, "acme", 64), in.reserved(t, "acme", 64)
+	in.organization(t, "rival", 1)
+	var last custody.Record
+	for i, r := range []custody.Record{
+		{UploadID: u.ID, CredentialID: "cred_2"}, {UploadID: u.ID, CredentialID: "cred_1"}, {UploadID: other.ID, CredentialID: "cred_3"},
+		{UploadID: u.ID, CredentialID: "cred_4", Outcome: custody.OutcomeRefusedVisibility}, {UploadID: u.ID, CredentialID: "cred_2"},
+		{OrgID: "rival", UploadID: u.ID, CredentialID: "cred_5"},
+	} {
+		record := newRecord("acme", r.UploadID, "req_1")
+		record.CredentialID, record.ServedAt = r.CredentialID, time.UnixMilli(int64(1000+i)).UTC()
+		if r.Outcome != "" {
+			record.Outcome = r.Outcome
+		}
+		if r.OrgID != "" {
+			record.OrgID = r.OrgID
+		}
+		in.must(t, func(tx *sqlstore.Tx) error { return tx.AppendRecord(t.Context(), record) })
+		if r.CredentialID == "cred_2" {
+			last = *record
+		}
+	}
+	want := []custody.Recall{{CredentialID: "cred_1", Servings: 1, LastServedAt: time.UnixMilli(1001).UTC()}, {CredentialID: "cred_2", Servings: 2, LastServedAt: time.UnixMilli(1004).UTC()}}
+	if got, err := in.Store.Recalled(t.Context(), "acme", u.ID); err != nil || !slices.Equal(got, want) {
+		t.Errorf("recalled: %+v, %v; want %+v", got, err, want)
+	}
+	w := custody.Withdrawing{UploadID: u.ID, OrgID: "acme", CredentialID: "cred_9", RequestedAt: custody.Now()}
+	in.must(t, func(tx *sqlstore.Tx) error { return tx.BeginWithdrawal(t.Context(), w) })
+	for _, r := range in.page(t, custody.RecordQuery{OrgID: "acme", Limit: 100}) {
+		if want := map[bool]time.Time{true: w.RequestedAt}[r.UploadID == u.ID]; !r.RecalledAt.Equal(want) {
+			t.Errorf("a record of %s is recalled at %s, want %s", r.UploadID, r.RecalledAt, want)
+		}
+	}
+	if r, err := in.Store.Record(t.Context(), last.ID); err != nil || !r.RecalledAt.Equal(w.RequestedAt) || r.Hash != last.Hash {
+		t.Errorf("the record is %+v, %v", r, err)
+	}
+	if n := in.BrokenLinks(t, "acme"); n != 0 {
+		t.Errorf("%d links do not verify after a recall", n)
 	}
 }

@@ -116,7 +116,8 @@ func (s *Service) sign(ctx context.Context, c accessClaims) (string, error) {
 	return token, nil
 }
 
-// KeySet is the JSON Web Key Set that access tokens can be verified with: public halves alone. (RFC 7517.)
+// KeySet is the JSON Web Key Set that access tokens and withdrawal receipts can be verified with: public halves alone. The
+// keys of receipts stay in it for ever. (RFC 7517, 8037.)
 func (s *Service) KeySet(ctx context.Context) (json.RawMessage, error) {
 	keys, err := s.tokenKeys.read(ctx, reloadEvery)
 	if err != nil {
@@ -125,6 +126,13 @@ func (s *Service) KeySet(ctx context.Context) (json.RawMessage, error) {
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
 	for _, k := range keys {
 		set.Keys = append(set.Keys, jose.JSONWebKey{Key: k.key.Public(), KeyID: k.id, Algorithm: string(jose.RS256), Use: "sig"})
+	}
+	receiptKeys, err := s.receiptKeys.read(ctx, reloadEvery)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range receiptKeys {
+		set.Keys = append(set.Keys, jose.JSONWebKey{Key: k.key, KeyID: k.id, Algorithm: string(jose.EdDSA), Use: "sig"})
 	}
 	return json.Marshal(set)
 }

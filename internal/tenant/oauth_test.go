@@ -370,8 +370,16 @@ func TestKeySetIsPublic(t *testing.T) {
 		t.Fatal(err)
 	}
 	var set struct{ Keys []map[string]string }
-	if err := json.Unmarshal(raw, &set); err != nil || len(set.Keys) != 1 {
+	if err := json.Unmarshal(raw, &set); err != nil || len(set.Keys) != 2 {
 		t.Fatalf("%s, %v", raw, err)
+	}
+	admin := custody.Caller{CredentialID: "admin", Admin: true}
+	_, err = o.RetireSigningKey(t.Context(), admin, "key_receipt", true, custody.Idempotency{Key: "retire-it"})
+	wantCode(t, "retiring the key of receipts", err, custody.CodeSigningKeyNotFound)
+	for name, value := range set.Keys[1] { // of receipts
+		if want, ok := map[string]string{"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": value, "x": value}[name]; !ok || value != want {
+			t.Errorf("the key set publishes %q as %q", name, value)
+		}
 	}
 	for name := range set.Keys[0] {
 		if !slices.Contains([]string{"kty", "use", "alg", "kid", "n", "e"}, name) {

@@ -35,6 +35,8 @@ type Keys interface {
 	RetireSigningSecret(ctx context.Context, keyID string) error
 	// SigningSecretNames lists a purpose's keys, retired ones too, newest first, without secrets.
 	SigningSecretNames(ctx context.Context, purpose string) ([]custody.SigningKey, error)
+	// Rotate replaces the key-encryption key; repeated after an interruption it finishes.
+	Rotate(ctx context.Context) (custody.KeyRotation, error)
 }
 
 // ring holds the keys of one purpose as last read.

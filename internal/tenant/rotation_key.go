@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -37,6 +38,14 @@ func parseHMACKey(secret []byte) ([]byte, error) {
 		return nil, errors.New("it has not 32 bytes")
 	}
 	return secret, nil
+}
+
+// parseReceiptKey is the public half alone: receipts are signed elsewhere.
+func parseReceiptKey(secret []byte) (ed25519.PublicKey, error) {
+	if len(secret) != ed25519.SeedSize {
+		return nil, errors.New("it is no Ed25519 seed")
+	}
+	return ed25519.NewKeyFromSeed(secret).Public().(ed25519.PublicKey), nil
 }
 
 func parseRSAKey(secret []byte) (*rsa.PrivateKey, error) {
@@ -171,6 +180,21 @@ func (s *Service) keyState(ctx context.Context, purpose, id string) (custody.Key
 		}
 	}
 	return custody.KeyState{}, errors.Join(errors.New("the signing key is not there"), err)
+}
+
+// RotateKeys replaces the key-encryption key of the installation and wraps every data key and signing secret anew; what they
+// seal stays. Render gets the custody.KeyRotation. Errors: service_unavailable; repeated, it finishes.
+func (s *Service) RotateKeys(ctx context.Context, c custody.Caller, i custody.Idempotency) (custody.Answer, error) {
+	if err := custody.Authorize(custody.OpRotateKeys, c, ""); err != nil {
+		return custody.Answer{}, err
+	}
+	return s.onceInHouse(ctx, c, i, "key_encryption_key_rotated", "", func() (any, error) {
+		r, err := s.cfg.Keys.Rotate(ctx)
+		if err != nil && ctx.Err() == nil {
+			err = custody.Unavailable(err)
+		}
+		return r, err
+	})
 }
 
 // onceInHouse records a change of the installation, carries it out and keeps its answer, or repeats the answer given before.

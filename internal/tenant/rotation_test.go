@@ -45,7 +45,8 @@ func newKeyring(keys ...custody.SigningKey) *keyring {
 	if len(keys) == 0 {
 		keys = []custody.SigningKey{newKey("key_1")}
 	}
-	return &keyring{now: custody.Now, keys: append(slices.Clone(keys), custody.SigningKey{ID: "key_rsa", Purpose: custody.PurposeOAuth, Key: rsaSecret()})}
+	return &keyring{now: custody.Now, keys: append(slices.Clone(keys), custody.SigningKey{ID: "key_rsa", Purpose: custody.PurposeOAuth, Key: rsaSecret()},
+		custody.SigningKey{ID: "key_receipt", Purpose: custody.PurposeReceipt, Key: make([]byte, 32)})}
 }
 
 func (k *keyring) SigningSecrets(_ context.Context, purpose string, _ func() ([]byte, error)) (keys []custody.SigningKey, err error) {
@@ -65,6 +66,12 @@ func (k *keyring) AddSigningSecret(_ context.Context, purpose, keyID string, sec
 	defer k.mu.Unlock()
 	k.keys = append([]custody.SigningKey{{ID: keyID, Purpose: purpose, Key: secret, CreatedAt: k.now()}}, k.keys...)
 	return k.fail
+}
+
+func (k *keyring) Rotate(context.Context) (custody.KeyRotation, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return custody.KeyRotation{Rewrapped: len(k.keys), Retired: 1}, k.fail
 }
 
 func (k *keyring) RetireSigningSecret(_ context.Context, keyID string) error {

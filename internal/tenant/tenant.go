@@ -3,6 +3,7 @@ package tenant
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -61,6 +62,7 @@ type Service struct {
 	admin          [sha256.Size]byte
 	credentialKeys *ring[[]byte]
 	tokenKeys      *ring[*rsa.PrivateKey]
+	receiptKeys    *ring[ed25519.PublicKey]
 }
 
 // New makes the service and reads its signing keys; where there is none yet it makes one.
@@ -81,6 +83,7 @@ func New(ctx context.Context, store Store, cfg Config) (*Service, error) {
 		store: store, cfg: cfg, admin: sha256.Sum256([]byte(cfg.AdminToken)),
 		credentialKeys: &ring[[]byte]{source: cfg.Keys, purpose: custody.PurposeCredential, generate: newHMACKey, parse: parseHMACKey, now: cfg.Now},
 		tokenKeys:      &ring[*rsa.PrivateKey]{source: cfg.Keys, purpose: custody.PurposeOAuth, generate: newRSAKey, parse: parseRSAKey, now: cfg.Now},
+		receiptKeys:    &ring[ed25519.PublicKey]{source: cfg.Keys, purpose: custody.PurposeReceipt, generate: newHMACKey, parse: parseReceiptKey, now: cfg.Now},
 	}
 	if _, err := s.credentialKeys.read(ctx, reloadEvery); err != nil {
 		return nil, err

@@ -187,3 +187,40 @@ func TestDropDerivedLeavesTheParts(t *testing.T) {
 		t.Errorf("%d derived objects are left, and %d of another upload", left[true], left[false])
 	}
 }
+
+func TestWhatIsNotNotedIsNotDeleted(t *testing.T) {
+	h := open(t)
+	ledger := h.upload(t, "upl_1", text(64), text(9))
+	h.upload(t, "upl_2", text(64))
+	if _, err := readAll(h.Quarantine(t.Context(), "upl_1", ledger)); err != nil {
+		t.Fatal(err)
+	}
+	errNote := errors.New("the notebook is away")
+	deletions, err := h.DestroyNoting(t.Context(), "upl_1", func([]custody.StoredObject) error { return errNote })
+	if !errors.Is(err, errNote) || len(h.files(t, 0)) != 3 || len(h.files(t, 1)) != 2 {
+		t.Errorf("%v, %d and %d objects left", err, len(h.files(t, 0)), len(h.files(t, 1)))
+	}
+	if _, held := h.keys.held["upl_1"]; held || len(deletions) != 1 || deletions[0].Backend != custody.BackendKeys {
+		t.Errorf("the data key must go in any case; confirmed: %+v", deletions)
+	}
+	noted := map[string]int{}
+	var bytes int64
+	if _, err := h.DestroyNoting(t.Context(), "upl_1", func(objects []custody.StoredObject) error {
+		for _, o := range objects {
+			noted[o.Backend]++
+			bytes += o.SizeBytes
+			if !strings.HasPrefix(o.Key, "uploads/upl_1/") {
+				t.Errorf("noted %+v", o)
+			}
+			if _, there := h.files(t, map[string]int{"staging": 0, "quarantine": 1}[o.Backend])[o.Key]; !there {
+				t.Errorf("%+v was noted after its deletion", o)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * (blobstore.SealedSize(64) + blobstore.SealedSize(9)); noted["staging"] != 2 || noted["quarantine"] != 2 || noted[custody.BackendKeys] != 0 || bytes != want {
+		t.Errorf("noted %v, %d bytes, want %d", noted, bytes, want)
+	}
+}

@@ -224,7 +224,21 @@ func (v *Vault) DropDerived(ctx context.Context, uploadID string) (objects int, 
 // Destroy deletes everything of an upload from every storage backend, reads each back, and destroys the data key. It goes on
 // past a backend that does not confirm and returns what was confirmed with the joined errors.
 func (v *Vault) Destroy(ctx context.Context, uploadID string) (deletions []custody.Deletion, err error) {
+	return v.DestroyNoting(ctx, uploadID, func([]custody.StoredObject) error { return nil })
+}
+
+// DestroyNoting is Destroy that has note keep what a backend holds before it is deleted there, so that a count survives
+// whatever interrupts it. What note does not keep is not deleted, but for the data key: that is destroyed in any case.
+func (v *Vault) DestroyNoting(ctx context.Context, uploadID string, note func([]custody.StoredObject) error) (deletions []custody.Deletion, err error) {
 	for _, store := range []blobstore.Store{v.staging, v.quarantine} {
+		held, listErr := objects(ctx, store, uploadID)
+		if listErr == nil && len(held) > 0 {
+			listErr = note(held)
+		}
+		if listErr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: note what is there: %w", store.Name(), listErr))
+			continue
+		}
 		n, purgeErr := blobstore.Purge(ctx, store, prefix(uploadID))
 		if purgeErr != nil {
 			err = errors.Join(err, purgeErr)
@@ -234,12 +248,30 @@ func (v *Vault) Destroy(ctx context.Context, uploadID string) (deletions []custo
 			Backend: store.Name(), Objects: n, Confirmation: "listing read back empty", ConfirmedAt: custody.Now(),
 		})
 	}
+	destroyed := 0
+	if _, keyErr := v.keys.DataKey(ctx, uploadID); !errors.Is(keyErr, custody.ErrDestroyed) { // one that cannot be opened is one too
+		destroyed = 1
+		if noteErr := note([]custody.StoredObject{{Backend: custody.BackendKeys, Key: "data_key"}}); noteErr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: note what is there: %w", custody.BackendKeys, noteErr))
+		}
+	}
 	if keyErr := v.keys.DestroyDataKey(ctx, uploadID); keyErr != nil {
-		return deletions, errors.Join(err, fmt.Errorf("key_store: %w", keyErr))
+		return deletions, errors.Join(err, fmt.Errorf("%s: %w", custody.BackendKeys, keyErr))
 	}
 	return append(deletions, custody.Deletion{
-		Backend: "key_store", Objects: 1, Confirmation: "data key destroyed and read back absent", ConfirmedAt: custody.Now(),
+		Backend: custody.BackendKeys, Objects: destroyed, Confirmation: "data key destroyed and read back absent", ConfirmedAt: custody.Now(),
 	}), err
+}
+
+// objects lists what a backend holds of an upload.
+func objects(ctx context.Context, store blobstore.Store, uploadID string) (held []custody.StoredObject, err error) {
+	for info, err := range store.List(ctx, prefix(uploadID)) {
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, custody.StoredObject{Backend: store.Name(), Key: info.Key, SizeBytes: info.Size})
+	}
+	return held, nil
 }
 
 // Uploads lists the ids of the uploads that have objects in any backend.

@@ -3,7 +3,7 @@
 //
 //	request   status WITHDRAWING and who asked, in one transaction → running gates are interrupted
 //	worker    claims the row, once no gate holds it: every backend deletes and reads back, the data key is destroyed
-//	worker    quota, status WITHDRAWN and the receipt, in one transaction
+//	worker    quota, status WITHDRAWN and the signed receipt, in one transaction
 //	request   answers 200 with the receipt, or 502 while any backend has not confirmed; the worker goes on trying
 package withdrawal
 
@@ -25,6 +25,7 @@ type Store interface {
 	Upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
 	Withdrawing(ctx context.Context, uploadID string) (custody.Withdrawing, error)
 	Receipt(ctx context.Context, uploadID string) (custody.Receipt, error)
+	SignedReceipt(ctx context.Context, orgID, receiptID string) (string, error)
 	Answered(ctx context.Context, i custody.Idempotency) (requestHash string, a custody.Answer, err error)
 	Changed() <-chan struct{}
 	Scrub(ctx context.Context) error
@@ -37,30 +38,39 @@ type Tx interface {
 	Transition(ctx context.Context, u *custody.Upload, c custody.Change) error
 	BeginWithdrawal(ctx context.Context, w custody.Withdrawing) error
 	CountWithdrawalAttempt(ctx context.Context, uploadID string) error
+	NoteWithdrawalObjects(ctx context.Context, uploadID string, objects []custody.StoredObject) error
+	WithdrawalObjects(ctx context.Context, uploadID string) ([]custody.DeletedObjects, error)
+	Recalled(ctx context.Context, orgID, uploadID string) ([]custody.Recall, error)
 	Hold(ctx context.Context, c custody.Claim) error
 	FreeQuota(ctx context.Context, u *custody.Upload) (freed int64, err error)
 	InsertReceipt(ctx context.Context, r custody.Receipt, consent custody.Consent) error
 	KeepAnswer(ctx context.Context, i custody.Idempotency, a custody.Answer) error
 }
 
-// Vault deletes the bytes and destroys their key.
+// Vault deletes the bytes and destroys their key. It has note keep what a backend holds before it deletes it.
 type Vault interface {
-	Destroy(ctx context.Context, uploadID string) ([]custody.Deletion, error)
+	DestroyNoting(ctx context.Context, uploadID string, note func([]custody.StoredObject) error) ([]custody.Deletion, error)
+}
+
+// Config of the service.
+type Config struct {
+	Keys       Keys
+	Issuer     string        // of receipts: the service's base URL
+	KeyBackups time.Duration // how long the operator keeps backups of the key store; the receipt states it
+	// Interrupt stops a gate that runs on the upload in this process; elsewhere its next heartbeat does.
+	Interrupt func(uploadID string)
+	Log       *slog.Logger
 }
 
 // Service withdraws uploads.
 type Service struct {
 	store Store
 	vault Vault
-	log   *slog.Logger
-	// interrupt stops a gate that runs on the upload in this process; elsewhere its next heartbeat does.
-	interrupt func(uploadID string)
+	cfg   Config
 }
 
-// New makes the service. interrupt tells the workers of this process to leave an upload.
-func New(store Store, vault Vault, interrupt func(uploadID string), log *slog.Logger) *Service {
-	return &Service{store, vault, log, interrupt}
-}
+// New makes the service.
+func New(store Store, vault Vault, cfg Config) *Service { return &Service{store, vault, cfg} }
 
 // Withdraw deletes an upload permanently. Render gets the custody.Receipt. It is the same for every status, also for one that
 // is WITHDRAWN already. Errors: access_denied, upload_not_found, deletion_not_confirmed (the deletion goes on by itself).
@@ -75,7 +85,7 @@ func (s *Service) Withdraw(ctx context.Context, c custody.Caller, w custody.With
 	if err := s.accept(ctx, c, w); err != nil {
 		return custody.Answer{}, err
 	}
-	s.interrupt(w.UploadID)
+	s.cfg.Interrupt(w.UploadID)
 	receipt, err := s.await(ctx, w.UploadID)
 	if err != nil {
 		return custody.Answer{}, err
@@ -155,10 +165,16 @@ func (s *Service) Finish(ctx context.Context, claim custody.Claim) error {
 	if err != nil {
 		return err
 	}
-	deletions, err := s.vault.Destroy(ctx, u.ID)
+	deletions, err := s.vault.DestroyNoting(ctx, u.ID, func(objects []custody.StoredObject) error {
+		return s.store.InTx(ctx, func(tx Tx) error { return tx.NoteWithdrawalObjects(ctx, u.ID, objects) })
+	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("deletion not confirmed: %w", err),
 			s.store.InTx(context.WithoutCancel(ctx), func(tx Tx) error { return tx.CountWithdrawalAttempt(ctx, u.ID) }))
+	}
+	signer, err := s.signer(ctx)
+	if err != nil {
+		return err
 	}
 	if err := s.store.InTx(ctx, func(tx Tx) error {
 		if err := tx.Hold(ctx, claim); err != nil {
@@ -175,16 +191,35 @@ func (s *Service) Finish(ctx context.Context, claim custody.Claim) error {
 		if err := tx.Transition(ctx, &u, custody.Change{Trigger: custody.TriggerDeletionConfirmed, Cause: claim.Cause}); err != nil {
 			return err
 		}
-		return tx.InsertReceipt(ctx, custody.Receipt{
-			ID: custody.NewID("rct"), UploadID: u.ID, OrgID: u.OrgID, CredentialID: w.CredentialID, Reason: w.Reason,
-			RequestedAt: w.RequestedAt, WithdrawnAt: u.UpdatedAt, QuotaBytes: freed, SHA256: u.SHA256, Deletions: deletions,
-		}, u.Consent)
+		noted, err := tx.WithdrawalObjects(ctx, u.ID)
+		if err != nil {
+			return err
+		}
+		recalled, err := tx.Recalled(ctx, u.OrgID, u.ID)
+		if err != nil {
+			return err
+		}
+		receipt := custody.Receipt{
+			ID: custody.NewID("rct"), Issuer: s.cfg.Issuer, UploadID: u.ID, OrgID: u.OrgID, SHA256: u.SHA256, CredentialID: w.CredentialID, Reason: w.Reason,
+			RequestedAt: w.RequestedAt, WithdrawnAt: u.UpdatedAt, QuotaBytes: freed, Deletions: total(deletions, noted), KeyDestroyedAt: keyDestroyedAt(deletions),
+			KeyBackupHorizon: duration(s.cfg.KeyBackups), Recalled: recalled, Remains: remains(u, s.cfg.KeyBackups),
+		}
+		if receipt.Recalled == nil {
+			receipt.Recalled = []custody.Recall{}
+		}
+		if u.SHA256 != "" {
+			receipt.SizeBytes = u.SizeBytes
+		}
+		if receipt.Signed, err = sign(signer, receipt); err != nil {
+			return err
+		}
+		return tx.InsertReceipt(ctx, receipt, u.Consent)
 	}); err != nil {
 		return err
 	}
 	// The row forgot name, notes and who consented; so must the file's free pages. The content and its key are gone already.
 	if err := s.store.Scrub(ctx); err != nil {
-		s.log.WarnContext(ctx, "metadata of a withdrawn upload stays in the log until the next one", "upload_id", u.ID, "error", err)
+		s.cfg.Log.WarnContext(ctx, "metadata of a withdrawn upload stays in the log until the next one", "upload_id", u.ID, "error", err)
 	}
 	return nil
 }

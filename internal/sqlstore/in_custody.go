@@ -1,0 +1,15 @@
+package sqlstore
+
+import "context"
+
+// InCustody lists up to limit uploads after the id `after` that have bytes to be read: accepted, and neither withdrawn nor lapsed.
+func (s queries) InCustody(ctx context.Context, after string, limit int) (uploadIDs []string, err error) {
+	err = s.q.Each(ctx, `SELECT upload_id FROM uploads WHERE upload_id > $1 AND status IN ('INITIATED', 'RECEIVING', 'PROCESSING', 'READY', 'REJECTED', 'FAILED')
+		ORDER BY upload_id LIMIT $2`, []any{after, limit}, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		uploadIDs = append(uploadIDs, id)
+		return err
+	})
+	return uploadIDs, err
+}
