@@ -164,49 +164,72 @@ func (p *packed) attachments(content io.ReaderAt, size int64) error {
 	return d.attachments(d.allPages(), p.budget, p.member)
 }
 
-// member sends one member, and looks into it.
+// member looks into one member, and sends it. What is packed into it goes first: an engine that is given a bomb begins to unpack it.
 func (p *packed) member(_ archive.Member, from io.Reader) error {
+	room := nestedBytes - p.held
+	var kept bytes.Buffer
+	if _, err := io.Copy(&kept, io.LimitReader(from, room+1)); err != nil {
+		return err
+	}
+	size := int64(kept.Len())
+	if size > room {
+		return p.long(kept.Bytes(), from)
+	}
+	p.held += size
+	defer func() { p.held -= size }()
+	if err := p.look(bytes.NewReader(kept.Bytes()), size); err != nil {
+		return err
+	}
+	return p.sendMember(bytes.NewReader(kept.Bytes()))
+}
+
+// long sends a member that is too long to be looked into, which matters only if there is something to look for.
+func (p *packed) long(begin []byte, rest io.Reader) error {
+	_, packed := archive.Detect(bytes.NewReader(begin), int64(len(begin)))
+	if packed || bytes.Contains(begin[:min(len(begin), 1024)], []byte("%PDF-")) || mail.Detect(begin[:min(len(begin), headBytes)]) {
+		return refuse(CodeExpands)
+	}
+	tail := &lastBytes{keep: tailBytes}
+	if err := p.sendMember(io.TeeReader(io.MultiReader(bytes.NewReader(begin), rest), tail)); err != nil {
+		return err
+	}
+	if archive.EndsAsZip(tail.kept) {
+		return refuse(CodeExpands)
+	}
+	return nil
+}
+
+func (p *packed) sendMember(from io.Reader) error {
 	if err := p.to.send(frameMember, nil); err != nil {
 		return err
 	}
-	var kept bytes.Buffer
-	var tail []byte // of a member too long to be kept
 	buffer := make([]byte, bytesLimit)
-	size := int64(0)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			size += int64(n)
 			if err := writeRaw(p.to.out, frameBytes, buffer[:n]); err != nil {
 				return err
 			}
-			if p.held+size <= nestedBytes {
-				kept.Write(buffer[:n])
-			}
-			tail = append(tail, buffer[:n]...)
-			tail = tail[max(0, len(tail)-tailBytes):]
 		}
 		if err == io.EOF {
-			break
+			return p.to.send(frameMemberEnd, nil)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := p.to.send(frameMemberEnd, nil); err != nil {
-		return err
-	}
-	if int64(kept.Len()) == size {
-		p.held += size
-		defer func() { p.held -= size }()
-		return p.look(bytes.NewReader(kept.Bytes()), size)
-	}
-	// Too long to be looked into, which matters only if there is something to look for.
-	_, begins := archive.Detect(bytes.NewReader(kept.Bytes()), int64(kept.Len()))
-	if begins || archive.EndsAsZip(tail) || bytes.Contains(kept.Bytes()[:min(kept.Len(), 1024)], []byte("%PDF-")) || mail.Detect(kept.Bytes()[:min(kept.Len(), headBytes)]) {
-		return refuse(CodeExpands)
-	}
-	return nil
+}
+
+// lastBytes keeps the end of what is written to it.
+type lastBytes struct {
+	keep int
+	kept []byte
+}
+
+func (l *lastBytes) Write(p []byte) (int, error) {
+	l.kept = append(l.kept, p...)
+	l.kept = l.kept[max(0, len(l.kept)-l.keep):]
+	return len(p), nil
 }
 
 // tailBytes holds the end record of a zip with the longest comment.

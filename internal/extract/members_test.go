@@ -48,8 +48,8 @@ func TestMembers(t *testing.T) {
 		"PDF":               {makePDF(textPage("One page.")), nil},
 		"zip":               {packed, []string{"words"}},
 		"zip behind junk":   {append([]byte("junk, as of a self-extracting program. "), packed...), []string{"words"}},
-		"gzip of a zip":     {gzipOf(t, packed), []string{string(packed), "words"}},
-		"gzip of gzip":      {twice, []string{string(gzipOf(t, []byte("twice"))), "twice"}},
+		"gzip of a zip":     {gzipOf(t, packed), []string{"words", string(packed)}},
+		"gzip of gzip":      {twice, []string{"twice", string(gzipOf(t, []byte("twice")))}},
 		"a long member":     {gzipOf(t, long), []string{string(long)}},
 		"broken PDF header": {[]byte("%PDF-1.7\nno more"), nil},
 	} {
@@ -60,6 +60,17 @@ func TestMembers(t *testing.T) {
 				t.Errorf("%d members, error %v", len(got), err)
 			}
 		})
+	}
+}
+
+// Nothing of a bomb is handed out that whoever takes it would begin to unpack.
+func TestMembersOfABombAreRefusedBeforeTheyAreHandedOut(t *testing.T) {
+	t.Parallel()
+	zeros := gzipOf(t, make([]byte, 20<<20))
+	visited, err := members(t, extractor(t), gzipOf(t, gzipOf(t, append(gzipOf(t, zeros), zeros...))))
+	var refusal *Refusal
+	if !errors.As(err, &refusal) || refusal.Code != CodeExpands || len(visited) != 0 {
+		t.Errorf("%d members, error %v", len(visited), err)
 	}
 }
 
