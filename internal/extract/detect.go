@@ -54,16 +54,15 @@ func detect(content io.ReaderAt, size int64, declared string) (detected, error) 
 	if size == 0 {
 		return detected{}, refuse(CodeEmpty)
 	}
-	head := make([]byte, min(size, headBytes))
-	if err := readAt(content, head, 0); err != nil {
+	head, err := whole(content, min(size, headBytes))
+	if err != nil {
 		return detected{}, err
 	}
 	var d detected
 	if media, params, err := mime.ParseMediaType(declared); err == nil {
 		d.declared, d.charset = media, params["charset"]
 	}
-	// Readers of PDF look for its header in the whole first KiB, so junk may come before it. Is it junk?
-	header := bytes.Index(head[:min(len(head), 1024)], []byte("%PDF-"))
+	header := pdfHeader(head) // what comes before it may be junk; is it?
 	start := head
 	if header >= 0 {
 		start = bytes.Clone(head)
@@ -139,6 +138,11 @@ var officeTypes = office.MediaTypes() // sorted
 func isOffice(media string) bool {
 	_, found := slices.BinarySearch(officeTypes, media)
 	return found
+}
+
+// pdfHeader is where the header of a PDF stands, or below zero: readers of PDF look for it in the whole first KiB.
+func pdfHeader(head []byte) int {
+	return bytes.Index(head[:min(len(head), 1<<10)], []byte("%PDF-"))
 }
 
 func isText(m *mimetype.MIME) bool {

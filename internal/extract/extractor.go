@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -169,12 +168,12 @@ func (e *Extractor) converse(ctx context.Context, purpose, declared string, cont
 		}
 	}
 	// A glance at the beginning saves a start; what the content really is the worker finds out.
-	glance := make([]byte, min(size, 1024))
-	if err := readAt(content, glance, 0); err != nil {
+	glance, err := whole(content, min(size, headBytes))
+	if err != nil {
 		return err
 	}
-	pdf := bytes.Contains(glance, []byte("%PDF-"))
-	err := e.converseOnce(ctx, purpose, pdf, declared, content, size, talk)
+	pdf := pdfHeader(glance) >= 0
+	err = e.converseOnce(ctx, purpose, pdf, declared, content, size, talk)
 	if errors.Is(err, errNeedPDF) && !pdf {
 		err = e.converseOnce(ctx, purpose, true, declared, content, size, talk)
 	}

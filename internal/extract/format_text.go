@@ -22,7 +22,7 @@ func (w *worker) readText(declaredCharset string, content io.ReaderAt, size int6
 	return w.to.emit(page.Page{Text: text})
 }
 
-// whole reads all of a small content.
+// whole reads the first size bytes of content: all of a small one.
 func whole(content io.ReaderAt, size int64) ([]byte, error) {
 	raw := make([]byte, size)
 	if err := readAt(content, raw, 0); err != nil {

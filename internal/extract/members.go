@@ -129,11 +129,11 @@ func (p *packed) look(content io.ReaderAt, size int64) error {
 			return faultOf(err)
 		}
 	}
-	head := make([]byte, min(size, headBytes))
-	if err := readAt(content, head, 0); err != nil {
+	head, err := whole(content, min(size, headBytes))
+	if err != nil {
 		return err
 	}
-	if bytes.Contains(head[:min(len(head), 1024)], []byte("%PDF-")) {
+	if pdfHeader(head) >= 0 {
 		return p.walk(func() error { return p.attachments(content, size) })
 	}
 	if mail.Detect(head) {
@@ -186,7 +186,7 @@ func (p *packed) member(_ archive.Member, from io.Reader) error {
 // long sends a member that is too long to be looked into, which matters only if there is something to look for.
 func (p *packed) long(begin []byte, rest io.Reader) error {
 	_, packed := archive.Detect(bytes.NewReader(begin), int64(len(begin)))
-	if packed || bytes.Contains(begin[:min(len(begin), 1024)], []byte("%PDF-")) || mail.Detect(begin[:min(len(begin), headBytes)]) {
+	if packed || pdfHeader(begin) >= 0 || mail.Detect(begin[:min(len(begin), headBytes)]) {
 		return refuse(CodeExpands)
 	}
 	tail := &lastBytes{keep: tailBytes}

@@ -263,14 +263,6 @@ func TestCleanName(t *testing.T) {
 	}
 }
 
-func TestInnerName(t *testing.T) {
-	for name, want := range map[string]string{"a.txt.gz": "a.txt", "a.TGZ": "a.tar", "a.tar.bz2": "a.tar", "plain": "plain"} {
-		if got := InnerName(name); got != want {
-			t.Errorf("%s became %s", name, got)
-		}
-	}
-}
-
 // A directory that is not where its length says is still found by readers that go by its offset.
 func TestDetectGoesByEitherPlace(t *testing.T) {
 	raw := zipOf(plain("a", text))

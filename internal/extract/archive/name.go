@@ -42,17 +42,3 @@ func CleanName(raw string) string {
 }
 
 func local(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }
-
-// InnerName is what the only member of a gzip or bzip2 file of that name is called where its header says nothing: report.txt for
-// report.txt.gz, report.tar for report.tgz. Any other name is returned as it is.
-func InnerName(container string) string {
-	ext := path.Ext(container)
-	stem := strings.TrimSuffix(container, ext)
-	switch strings.ToLower(ext) {
-	case ".gz", ".gzip", ".bz2":
-		return stem
-	case ".tgz", ".tbz", ".tbz2":
-		return stem + ".tar"
-	}
-	return container
-}
