@@ -50,7 +50,12 @@ func (e *Extractor) convertOnce(ctx context.Context, r *room, args []string) (ag
 	}()
 	err = p.wait()
 	stop()
-	if <-watched {
+	atFileLimit := false // a file at its limit fills the room too: what ended the process counts
+	if state := p.cmd.ProcessState; state != nil {
+		status, _ := state.Sys().(syscall.WaitStatus)
+		atFileLimit = status.Signaled() && status.Signal() == syscall.SIGXFSZ
+	}
+	if <-watched && !atFileLimit {
 		return false, refuse(CodeExpands)
 	}
 	return err != nil && p.cmd.ProcessState.ExitCode() == exitRestart, err
