@@ -18,7 +18,7 @@ import (
 	"github.com/accession/accession/internal/sqldb"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations
 var migrations embed.FS
 
 // KeySize is the length of every key in bytes.
@@ -46,7 +46,7 @@ type Store struct {
 
 // Open brings the schema up to date. Close db and keeper yourself.
 func Open(ctx context.Context, db sqldb.DB, keeper Keeper) (*Store, error) {
-	if err := db.Migrate(ctx, migrations, "migrations"); err != nil {
+	if err := db.Migrate(ctx, migrations, "migrations/"+db.Dialect().Name); err != nil {
 		return nil, err
 	}
 	return &Store{db: db, keeper: keeper}, nil

@@ -33,6 +33,7 @@ type DB interface {
 
 // Dialect is every difference between engines that a query needs.
 type Dialect struct {
+	Name       string // of the folder with its migrations
 	Now        string // the database's clock in Unix milliseconds
 	SkipLocked string // ends a select that claims rows
 	ForUpdate  string // ends a select that reads a row to change it

@@ -15,11 +15,11 @@ func migrationsBefore(t *testing.T, names ...string) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
 	for _, name := range names {
-		b, err := os.ReadFile(filepath.Join("migrations", name))
+		b, err := os.ReadFile(filepath.Join("migrations", "sqlite", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		files["migrations/"+name] = &fstest.MapFile{Data: b}
+		files["migrations/sqlite/"+name] = &fstest.MapFile{Data: b}
 	}
 	return files
 }
@@ -27,7 +27,7 @@ func migrationsBefore(t *testing.T, names ...string) fstest.MapFS {
 // The migration that lets READY uploads wait rebuilds two tables; nothing of what they held is lost or loosened.
 func TestRescanMigrationKeepsWhatWasThere(t *testing.T) {
 	db := openFile(t, filepath.Join(t.TempDir(), "metadata.db"))
-	if err := db.Migrate(t.Context(), migrationsBefore(t, "00001_custody.sql", "00002_oauth.sql"), "migrations"); err != nil {
+	if err := db.Migrate(t.Context(), migrationsBefore(t, "00001_custody.sql", "00002_oauth.sql"), "migrations/sqlite"); err != nil {
 		t.Fatal(err)
 	}
 	before := &storetest.Installation{DB: db}

@@ -11,7 +11,7 @@ import (
 	"github.com/accession/accession/internal/sqldb"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations
 var migrations embed.FS
 
 // Store is the metadata of one installation. Its methods read; changes go through InTx.
@@ -31,7 +31,7 @@ type queries struct {
 
 // Open brings the schema up to date and returns the store. Close db yourself.
 func Open(ctx context.Context, db sqldb.DB) (*Store, error) {
-	if err := db.Migrate(ctx, migrations, "migrations"); err != nil {
+	if err := db.Migrate(ctx, migrations, "migrations/"+db.Dialect().Name); err != nil {
 		return nil, err
 	}
 	return &Store{queries{db, db.Dialect()}, db}, nil
