@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,7 @@ func distill(t testing.TB, pages []Page, limits Limits) (Summary, Distillate) {
 func TestGolden(t *testing.T) {
 	const file = "testdata/station.golden.json"
 	s, d := distill(t, station(t), Limits{Tokens: 400, SummaryTokens: 150})
+	s.Distilled = nil // it is d
 	got, err := json.MarshalIndent(struct {
 		Summary    Summary
 		Distillate Distillate
@@ -131,6 +133,10 @@ func check(t *testing.T, pages []Page, limits Limits) {
 	}
 	if d.Truncated != (shown < visible) {
 		t.Errorf("truncated is %v, but %d of %d bytes are served", d.Truncated, shown, visible)
+	}
+	s.Distilled = nil // as a summary of an earlier version
+	if anew, err := Distill(pages, s, limits); err != nil || !reflect.DeepEqual(anew, d) {
+		t.Errorf("made anew %+v, error %v; brought along %+v", anew, err, d)
 	}
 	if d.Summary != s.Text || d.Language != s.Language || !reflect.DeepEqual(d.Signals, s.Signals) {
 		t.Error("the distillate does not carry the summary on")
@@ -245,7 +251,7 @@ func TestRunningHeadsAreNotSummarized(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := rank(d)
+	order := rank(d).order(nil)
 	if len(order) != 6 {
 		t.Errorf("%d sentences take part, want 6", len(order))
 	}
@@ -285,18 +291,50 @@ func TestTextPastTheBoundIsSaidToBeTruncated(t *testing.T) {
 func TestDistillRefusesAnotherDocumentsSummary(t *testing.T) {
 	pages := station(t)
 	s, _ := distill(t, pages, Limits{})
+	earlier := s
+	earlier.Distilled = nil
 	for name, other := range map[string][]Page{
 		"changed text": {{Number: 1, Text: strings.ReplaceAll(pages[0].Text, "pump", "tank")}, pages[1], pages[2]},
 		"other text":   {{Number: 1, Text: "Something else entirely is written here."}},
 		"no pages":     nil,
 	} {
-		if _, err := Distill(other, s, Limits{}); !errors.Is(err, ErrSummary) {
-			t.Errorf("%s: error %v, want ErrSummary", name, err)
+		for _, s := range []Summary{s, earlier} {
+			if _, err := Distill(other, s, Limits{}); !errors.Is(err, ErrSummary) {
+				t.Errorf("%s: error %v, want ErrSummary", name, err)
+			}
 		}
 	}
+	last := pages[len(pages)-1]
+	last.Text = strings.ReplaceAll(last.Text, "e", "i") // no sentence of the summary is of this page
+	if _, err := Distill(append(slices.Clone(pages[:len(pages)-1]), last), s, Limits{}); !errors.Is(err, ErrSummary) {
+		t.Errorf("changed excerpts: error %v, want ErrSummary", err)
+	}
 	s.Sentences[0].Start = -1
-	if _, err := Distill(pages, s, Limits{}); !errors.Is(err, ErrSummary) {
-		t.Errorf("offset -1: error %v, want ErrSummary", err)
+	earlier.Sentences[0].Start = -1
+	for _, s := range []Summary{s, earlier} {
+		if _, err := Distill(pages, s, Limits{}); !errors.Is(err, ErrSummary) {
+			t.Errorf("offset -1: error %v, want ErrSummary", err)
+		}
+	}
+}
+
+func TestFewestTokensIsABound(t *testing.T) {
+	texts := hostileTexts()
+	for _, p := range station(t) {
+		texts[fmt.Sprint("page ", p.Number)] = p.Text
+	}
+	random := rand.New(rand.NewPCG(7, 8))
+	for i := range 300 {
+		runes := make([]rune, 60)
+		for j := range runes {
+			runes[j] = []rune("  \n\tab.,'s12é水\u00a0-/()\u0301")[random.IntN(18)]
+		}
+		texts[fmt.Sprint("random ", i)] = string(runes)
+	}
+	for name, text := range texts {
+		if n := fewestTokens(PageText(text)); n > count(t, PageText(text)) {
+			t.Errorf("%s: %d tokens at least, but it has %d", name, n, count(t, PageText(text)))
+		}
 	}
 }
 

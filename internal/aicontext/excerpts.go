@@ -61,7 +61,7 @@ func pickExcerpts(d *document, order []int, inSummary map[int]bool, budget int) 
 	var seeds [][]int // each seed with the neighbours it brought, so that it can be taken back
 	left := budget
 	for _, seed := range order {
-		if chosen[seed] || inSummary[seed] {
+		if chosen[seed] || inSummary[seed] || fewestTokens(d.text(d.sentences[seed])) > left {
 			continue
 		}
 		group, cost, err := passage(d, chosen, seed, left)
@@ -107,6 +107,17 @@ func passage(d *document, chosen selection, seed, left int) (group []int, cost i
 		}
 	}
 	return group, cost, nil
+}
+
+// fewestTokens is a bound that counts nothing: no token of the encoding has a space but as its first character, or is of spaces
+// alone.
+func fewestTokens(s string) (n int) {
+	for i := range len(s) {
+		if s[i] != ' ' && s[i] != '\n' && (i == 0 || s[i-1] == ' ' || s[i-1] == '\n') {
+			n++
+		}
+	}
+	return n
 }
 
 // sameParagraph tells that no page's end and no blank line stands between two neighbours.

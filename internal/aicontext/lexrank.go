@@ -23,39 +23,48 @@ const (
 	leadSentences = 15  // sentences after which half of that is gone
 )
 
-// rank orders the document's sentences, best first: LexRank (Erkan and Radev, 2004: the sentence most like the
-// others), chosen one by one with maximal marginal relevance so that each adds something. Repeated sentences and running
-// heads take part once or not at all. It returns indexes into d.sentences, at most maxRanked.
+// ranking compares the document's sentences with each other: LexRank (Erkan and Radev, 2004: the sentence most like the
+// others). Repeated sentences and running heads take part once or not at all.
 //
 // Sums run in a fixed order, and float64() keeps the compiler from fusing a product into a sum, so that every machine
 // gives the same order.
-func rank(d *document) []int { return rankWeighted(d, nil) }
+type ranking struct {
+	d      *document
+	chosen []int // indexes into d.sentences, at most maxRanked
+	graph  [][]edge
+	scores []float64
+}
 
-// rankFromStart is rank for a summary: an author says what a document is about at its start, so that counts more there.
+func rank(d *document) *ranking {
+	r := &ranking{d: d, chosen: candidates(d)}
+	r.graph = similarities(vectorize(d, r.chosen))
+	r.scores = centrality(r.graph)
+	return r
+}
+
+// fromStart is the order for a summary: an author says what a document is about at its start, so that counts more there.
 // bench/quality measures by how much that helps.
-func rankFromStart(d *document) []int {
-	weights := make([]float64, len(d.sentences))
+func (r *ranking) fromStart() []int {
+	weights := make([]float64, len(r.d.sentences))
 	before := 0 // sentences of running text
-	for i, s := range d.sentences {
+	for i, s := range r.d.sentences {
 		weights[i] = 1 + leadWeight/(1+float64(before)/leadSentences)
 		if s.prose {
 			before++
 		}
 	}
-	return rankWeighted(d, weights)
+	return r.order(weights)
 }
 
-// rankWeighted multiplies the scores of d.sentences by weights, if there are any.
-func rankWeighted(d *document, weights []float64) []int {
-	chosen := candidates(d)
-	vectors := vectorize(d, chosen)
-	graph := similarities(vectors)
-	scores := centrality(graph)
-	for i, c := range chosen {
+// order is the sentences that take part, best first, chosen one by one with maximal marginal relevance so that each adds
+// something: indexes into d.sentences. Scores are multiplied by weights, if there are any.
+func (r *ranking) order(weights []float64) []int {
+	scores := slices.Clone(r.scores)
+	for i, c := range r.chosen {
 		if weights != nil {
 			scores[i] *= weights[c]
 		}
-		if !d.sentences[c].prose {
+		if !r.d.sentences[c].prose {
 			scores[i] *= notProse
 		}
 	}
@@ -66,20 +75,20 @@ func rankWeighted(d *document, weights []float64) []int {
 	for i := range scores {
 		scores[i] /= top
 	}
-	order := make([]int, 0, len(chosen))
-	nearest := make([]float64, len(chosen)) // similarity to the most similar sentence already taken
-	taken := make([]bool, len(chosen))
-	for range chosen {
+	order := make([]int, 0, len(r.chosen))
+	nearest := make([]float64, len(r.chosen)) // similarity to the most similar sentence already taken
+	taken := make([]bool, len(r.chosen))
+	for range r.chosen {
 		best, bestValue := -1, math.Inf(-1)
-		for i := range chosen {
+		for i := range r.chosen {
 			value := float64(relevance*scores[i]) - float64((1-relevance)*nearest[i])
 			if !taken[i] && value > bestValue {
 				best, bestValue = i, value
 			}
 		}
 		taken[best] = true
-		order = append(order, chosen[best])
-		for _, e := range graph[best] {
+		order = append(order, r.chosen[best])
+		for _, e := range r.graph[best] {
 			nearest[e.to] = max(nearest[e.to], float64(e.weight))
 		}
 	}
@@ -238,26 +247,20 @@ func similarities(vectors [][]weighted) [][]edge {
 	postings := map[int32][]posting{}
 	graph := make([][]edge, len(vectors))
 	sums := make([]float64, len(vectors))
-	var touched []int32
 	for i, v := range vectors {
 		for _, w := range v {
 			for _, p := range postings[w.term] {
-				if sums[p.sentence] == 0 {
-					touched = append(touched, p.sentence)
-				}
 				sums[p.sentence] += float64(w.weight * p.weight)
 			}
 			postings[w.term] = append(postings[w.term], posting{int32(i), w.weight})
 		}
-		slices.Sort(touched)
-		for _, j := range touched {
-			if sums[j] >= minSimilarity {
-				graph[i] = append(graph[i], edge{j, float32(sums[j])})
-				graph[j] = append(graph[j], edge{int32(i), float32(sums[j])})
+		for j, sum := range sums[:i] {
+			if sum >= minSimilarity {
+				graph[i] = append(graph[i], edge{int32(j), float32(sum)})
+				graph[j] = append(graph[j], edge{int32(i), float32(sum)})
 			}
-			sums[j] = 0
 		}
-		touched = touched[:0]
+		clear(sums[:i])
 	}
 	return graph
 }

@@ -24,7 +24,8 @@ func TestASummaryPrefersTheStartAndExcerptsDoNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flat, fromStart := rank(d), rankFromStart(d)
+	r := rank(d)
+	flat, fromStart := r.order(nil), r.fromStart()
 	if first := flat[0]; first < len(early)+len(between) {
 		t.Errorf("sentence %d comes first without regard to its place, want one of the last three", first)
 	}

@@ -53,24 +53,35 @@ type span struct {
 func (d *document) text(s span) string { return d.pages[s.page].Text[s.start:s.end] }
 
 func readDocument(pages []Page) (*document, error) {
-	d := &document{}
-	total := 0
+	pages, cut, err := bounded(pages)
+	if err != nil {
+		return nil, err
+	}
+	d := &document{cut: cut}
 	for i, p := range pages {
-		if p.Number < 0 || i > 0 && p.Number <= pages[i-1].Number {
-			return nil, fmt.Errorf("page %d at position %d: %w", p.Number, i, ErrPages)
-		}
-		if d.cut {
-			continue // the numbers are still checked
-		}
-		if room := maxTextBytes - total; len(p.Text) > room {
-			p.Text, d.cut = p.Text[:runeBoundary(p.Text, room)], true
-		}
-		total += len(p.Text)
-		text := PageText(p.Text)
-		d.pages = append(d.pages, Page{Number: p.Number, Text: text})
-		d.split(int32(len(d.pages)-1), text)
+		d.pages = append(d.pages, Page{Number: p.Number, Text: PageText(p.Text)})
+		d.split(int32(i), d.pages[i].Text)
 	}
 	return d, nil
+}
+
+// bounded is as much of the pages as is read.
+func bounded(pages []Page) (kept []Page, cut bool, err error) {
+	room := maxTextBytes
+	for i, p := range pages {
+		if p.Number < 0 || i > 0 && p.Number <= pages[i-1].Number {
+			return nil, false, fmt.Errorf("page %d at position %d: %w", p.Number, i, ErrPages)
+		}
+		if cut {
+			continue // the numbers are still checked
+		}
+		if len(p.Text) > room {
+			p.Text, cut = p.Text[:runeBoundary(p.Text, room)], true
+		}
+		room -= len(p.Text)
+		kept = append(kept, p)
+	}
+	return kept, cut, nil
 }
 
 // split appends the sentences of one page.

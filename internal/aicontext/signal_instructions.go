@@ -18,7 +18,7 @@ const (
 // findMarkup counts marks of chat templates.
 func (r reading) findMarkup(found tally) {
 	lower := asciiLower(r.text)
-	for _, mark := range instructionRules.marks {
+	for _, mark := range instructionRules().marks {
 		each, hidden := tally{}, tally{}
 		for at := 0; ; at += len(mark) {
 			next := strings.Index(lower[at:], mark)
@@ -127,7 +127,7 @@ func (s *sentence) classes(text string) map[string]bool {
 		found[class] = true
 	}
 	for i, w := range s.words {
-		for _, p := range instructionRules.spaced[w] {
+		for _, p := range instructionRules().spaced[w] {
 			if !found[p.class] && !p.takenBack(s.words, i) && p.follows(s.words[i+1:]) {
 				mark(p.class)
 			}
@@ -136,7 +136,7 @@ func (s *sentence) classes(text string) map[string]bool {
 	if s.wide {
 		run := strings.ReplaceAll(strings.ReplaceAll(text[s.start:s.end], " ", ""), "\n", "")
 		for i, r := range run {
-			for _, p := range instructionRules.wide[r] {
+			for _, p := range instructionRules().wide[r] {
 				if !found[p.class] && p.stands(run[i:]) && !hasAnySuffix(run[:i], p.unless) {
 					mark(p.class)
 				}

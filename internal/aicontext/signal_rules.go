@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -15,7 +16,8 @@ import (
 //go:embed signal_rules.tsv
 var instructionTable string
 
-var instructionRules = mustReadRules(instructionTable)
+// instructionRules are read at first use: every worker starts as this program does, and has no need of them.
+var instructionRules = sync.OnceValue(func() rules { return mustReadRules(instructionTable) })
 
 // rules is the table made ready: the phrases by the words, or the characters, that can start them.
 type rules struct {

@@ -59,6 +59,10 @@ type Summary struct {
 	Signals    []Signal   `json:"signals"`
 	TokenCount int        `json:"token_count"` // CountTokens(Text)
 	Truncated  bool       `json:"truncated"`   // the document has more text than the summary
+
+	// Distilled is what Distill makes of the same pages within the same limits, since the document is read already. A
+	// summary of an earlier version has none.
+	Distilled *Distillate `json:"distilled,omitempty"`
 }
 
 // Summarize chooses the sentences that say most of the document. An empty document gives an empty summary. The same
@@ -73,7 +77,8 @@ func Summarize(pages []Page, limits Limits) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	picked, err := pickSummary(d, rankFromStart(d), limits)
+	r := rank(d)
+	picked, err := pickSummary(d, r.fromStart(), limits)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -83,6 +88,11 @@ func Summarize(pages []Page, limits Limits) (Summary, error) {
 		return Summary{}, err
 	}
 	s.Truncated = d.cut || size(picked) < size(d.sentences)
+	distilled, err := distillRanked(r, s, limits)
+	if err != nil {
+		return Summary{}, err
+	}
+	s.Distilled = &distilled
 	return s, nil
 }
 

@@ -36,3 +36,25 @@ func BenchmarkExtract(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkMembers is the search for packed files in a PDF of a hundred pages: without the engine where there are none, with it
+// where a page has one.
+func BenchmarkMembers(b *testing.B) {
+	e := extractor(b)
+	if err := e.Warm(within(b)); err != nil {
+		b.Fatal(err)
+	}
+	plain := make([]pdfPageSource, 100)
+	for i := range plain {
+		plain[i] = textPage("A line of a page.")
+	}
+	for name, content := range map[string][]byte{"none": makePDF(plain...), "pinned": pinnedPDF(plainAnnotation)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := members(b, e, content); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

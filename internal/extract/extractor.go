@@ -167,12 +167,13 @@ func (e *Extractor) converse(ctx context.Context, purpose, declared string, cont
 			return stopped(ctx)
 		}
 	}
-	// A glance at the beginning saves a start; what the content really is the worker finds out.
+	// A glance at the beginning saves a start; what the content really is the worker finds out. What is packed into a PDF it mostly
+	// knows without the engine.
 	glance, err := whole(content, min(size, headBytes))
 	if err != nil {
 		return err
 	}
-	pdf := pdfHeader(glance) >= 0
+	pdf := pdfHeader(glance) >= 0 && purpose != purposeMembers
 	err = e.converseOnce(ctx, purpose, pdf, declared, content, size, talk)
 	if errors.Is(err, errNeedPDF) && !pdf {
 		err = e.converseOnce(ctx, purpose, true, declared, content, size, talk)

@@ -151,8 +151,13 @@ func (p *packed) walk(walk func() error) error {
 }
 
 // attachments are the files attached to a PDF. One that cannot be opened has none: nobody reads it, and its extraction is refused.
+// Most have none that anything could be read of, and need no engine.
 func (p *packed) attachments(content io.ReaderAt, size int64) error {
-	d, err := p.openPDF(content, size)
+	raw, err := p.wholePDF(content, size)
+	if err != nil || !mayHoldFiles(raw) {
+		return err
+	}
+	d, err := p.openPDF(raw)
 	var refusal *Refusal
 	if errors.As(err, &refusal) && refusal.Code == CodeBroken {
 		return nil

@@ -51,18 +51,19 @@ type pdfDocument struct {
 	pinned  []int // pages seen so far that have files pinned on them
 }
 
-func (w *worker) openPDF(content io.ReaderAt, size int64) (*pdfDocument, error) {
-	if w.pdf == nil {
-		return nil, errNeedPDF
-	}
+// wholePDF is the file, where it is not longer than may be read.
+func (w *worker) wholePDF(content io.ReaderAt, size int64) ([]byte, error) {
 	if size > w.job.InputBytes {
 		return nil, refuse(CodeTooLarge)
 	}
-	raw, err := whole(content, size)
-	if err != nil {
-		return nil, err
+	return whole(content, size)
+}
+
+func (w *worker) openPDF(raw []byte) (*pdfDocument, error) {
+	if w.pdf == nil {
+		return nil, errNeedPDF
 	}
-	opened, err := w.pdf.FPDF_LoadCustomDocument(&requests.FPDF_LoadCustomDocument{Reader: bytes.NewReader(raw), Size: size})
+	opened, err := w.pdf.FPDF_LoadCustomDocument(&requests.FPDF_LoadCustomDocument{Reader: bytes.NewReader(raw), Size: int64(len(raw))})
 	switch {
 	case errors.Is(err, pdferrors.ErrPassword), errors.Is(err, pdferrors.ErrSecurity):
 		return nil, refuse(CodeEncrypted)
@@ -78,7 +79,11 @@ func (d *pdfDocument) close() {
 
 // readPDF sends the pages, then reads the files that are attached to the document.
 func (t tree) readPDF(content io.ReaderAt, size int64) error {
-	d, err := t.openPDF(content, size)
+	raw, err := t.wholePDF(content, size)
+	if err != nil {
+		return err
+	}
+	d, err := t.openPDF(raw)
 	if err != nil {
 		return err
 	}
@@ -88,7 +93,7 @@ func (t tree) readPDF(content io.ReaderAt, size int64) error {
 	}
 	files := d
 	if len(d.pinned) > 0 { // what was drawn into the pages is no longer pinned on them
-		if files, err = t.openPDF(content, size); err != nil {
+		if files, err = t.openPDF(raw); err != nil {
 			return err
 		}
 		defer files.close()

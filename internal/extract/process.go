@@ -32,9 +32,8 @@ func (e *Extractor) start(ctx context.Context, name string, args []string) (*pro
 		return nil, stopped(ctx)
 	}
 	p := &process{name: name, ctx: ctx, cmd: exec.CommandContext(ctx, e.config.Executable, args...)}
-	// GOGC: pdfium's reserved memory counts as live heap; at the default, garbage of the same size could pile up beside it.
 	// GODEBUG: or the runtime keeps files of the control group open.
-	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2", "GOGC=10", "GODEBUG=containermaxprocs=0"}
+	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2", "GODEBUG=containermaxprocs=0"}
 	p.cmd.Dir = "/"
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.cmd.Cancel = p.kill

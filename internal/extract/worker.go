@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/klippa-app/go-pdfium"
@@ -100,6 +101,9 @@ func extractWorker(args []string, in io.Reader, out io.Writer) error {
 	if purpose == nil && *name != purposeWarm {
 		return setupError{fmt.Errorf("unknown purpose %q", *name)}
 	}
+	// pdfium's reserved memory counts as live heap; at the default, garbage of the same size could pile up beside it. In the
+	// environment it would have the start of every worker collect garbage that there is not.
+	debug.SetGCPercent(10)
 	var engine pdfium.Pdfium
 	if *withPDF {
 		var err error

@@ -215,7 +215,7 @@ var hostileLimits = page.Limits{Pages: 2000, TextBytes: 8 << 20, ExpandedBytes: 
 
 func TestHostileDocumentsEnd(t *testing.T) {
 	t.Parallel()
-	for name, h := range hostile(256<<10, 96<<10) {
+	for name, h := range hostile(128<<10, 48<<10) {
 		t.Run(name, func(t *testing.T) {
 			_, err := h.read(bytes.NewReader(h.in), int64(len(h.in)), hostileLimits, func(page.Page) error { return nil })
 			if err != nil && !errors.Is(err, page.ErrBroken) {
