@@ -1,6 +1,7 @@
 package aicontext
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -131,6 +132,30 @@ func TestServingsDiffer(t *testing.T) {
 	}
 	if len(markers) != 50 || len(canaries) != 50 {
 		t.Errorf("50 servings have %d markers and %d canaries", len(markers), len(canaries))
+	}
+}
+
+// What a model reads of one serving, frame and all, is never more than was counted, whatever the marker.
+func TestServedTextIsWithinItsCount(t *testing.T) {
+	var pages []Page
+	for n := 1; n <= 400; n++ { // each with one short passage, so that there are many headings
+		pages = append(pages, Page{Number: n, Text: fmt.Sprintf("Pump %d of the station was inspected on day %d by team %d.", n, n*3, n*7)})
+	}
+	summary, err := Summarize(pages, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Compose(custody.Upload{Visibility: custody.VisibilityAIReadable}, "text/plain", pages, false, summary, Limits{})
+	if err != nil || c.TokenLimit != servedTokens || c.TokenCount > servedTokens || c.TokenCount < servedTokens*9/10 {
+		t.Fatalf("counted %d of %d tokens in %d excerpts: %v", c.TokenCount, c.TokenLimit, len(c.Excerpts), err)
+	}
+	for range 300 {
+		if err := c.wrap(custody.NewID("rec"), rand.Text); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, c.Text); n > c.TokenCount || n < c.TokenCount-frameTokens {
+			t.Fatalf("%d tokens are served, %d were counted: %s", n, c.TokenCount, c.Text[:200])
+		}
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 //
 // ContextSHA256 is over the JSON of the context as composed: the same input gives the same digest, and so does each serving.
 // It leaves out what belongs to one serving or one moment: text, boundary, canary, generated_at and itself; corrections and
-// external_references are in it as empty lists. Text repeats Summary and Excerpts for a reader who uses it instead of them, so
-// TokenCount counts those once, and of Text nothing.
+// external_references are in it as empty lists. Text repeats Summary and Excerpts, with a frame around them, for a reader who uses
+// it instead of them: TokenCount is the most that Text counts, and never more than TokenLimit.
 type Context struct {
 	BoundaryLabel      string                 `json:"boundary_label"`
 	EvaluationStatus   string                 `json:"evaluation_status"`
@@ -59,7 +59,7 @@ func Compose(u custody.Upload, mediaType string, pages []Page, extractionTruncat
 	c := Context{
 		BoundaryLabel: custody.BoundaryLabel, EvaluationStatus: custody.EvaluationStatus, ContentTrust: "untrusted",
 		Summary: d.Summary, Excerpts: d.Excerpts, Truncated: d.Truncated || extractionTruncated,
-		TokenCount: d.TokenCount, TokenLimit: d.TokenLimit, Language: d.Language, MediaType: mediaType,
+		TokenCount: d.TokenCount + frameTokens, TokenLimit: d.TokenLimit + frameTokens, Language: d.Language, MediaType: mediaType,
 		Source: Source{
 			SHA256: u.SHA256, SizeBytes: u.SizeBytes, Filename: Sanitize(u.Filename), SubmittedAt: u.CreatedAt,
 			UploaderType: u.UploaderType, Visibility: u.Visibility,
@@ -69,9 +69,11 @@ func Compose(u custody.Upload, mediaType string, pages []Page, extractionTruncat
 	if u.Visibility == custody.VisibilityPrivateSummary {
 		c.Truncated = c.Truncated || len(c.Excerpts) > 0
 		c.Excerpts = []Excerpt{}
-		if c.TokenCount, err = CountTokens(c.Summary); err != nil {
+		n, err := CountTokens(c.Summary)
+		if err != nil {
 			return Context{}, err
 		}
+		c.TokenCount = n + frameTokens
 	}
 	b, err := json.Marshal(c)
 	if err != nil {

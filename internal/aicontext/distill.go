@@ -21,7 +21,7 @@ type Distillate struct {
 }
 
 // Distill puts the best excerpts beside the summary, which must be Summarize's for the same pages. TokenCount is the
-// sum of CountTokens over the summary and each excerpt's text, and never more than limits.Tokens; a summary past that
+// sum of CountTokens over the summary and each excerpt with its heading, and never more than limits.Tokens; a summary past that
 // limit loses its last sentences. The same input gives the same output, whether the summary brings it along or not. Errors:
 // ErrPages, ErrLimits, ErrSummary. Bounded as Summarize is.
 func Distill(pages []Page, summary Summary, limits Limits) (Distillate, error) {

@@ -31,9 +31,12 @@ func (s selection) excerpts(d *document) []Excerpt {
 	return out
 }
 
+// headingTokens is about what an excerpt counts beside its text.
+const headingTokens = 10
+
 func countExcerpts(excerpts []Excerpt) (total int, err error) {
-	for _, e := range excerpts {
-		n, err := CountTokens(e.Text)
+	for i, e := range excerpts {
+		n, err := CountTokens(e.headed(i))
 		if err != nil {
 			return 0, err
 		}
@@ -92,6 +95,9 @@ func pickExcerpts(d *document, order []int, inSummary map[int]bool, budget int) 
 // passage is the seed and those neighbours in its paragraph that are not chosen yet and fit into left tokens; nothing
 // where the seed itself does not fit.
 func passage(d *document, chosen selection, seed, left int) (group []int, cost int, err error) {
+	if !d.joins(chosen, seed) {
+		cost = headingTokens
+	}
 	for _, i := range []int{seed, seed - 1, seed + 1} {
 		if i < 0 || i >= len(chosen) || chosen[i] || !d.sameParagraph(min(i, seed), max(i, seed)) {
 			continue
@@ -107,6 +113,16 @@ func passage(d *document, chosen selection, seed, left int) (group []int, cost i
 		}
 	}
 	return group, cost, nil
+}
+
+// joins tells that a neighbour on the same page is chosen, so that i continues an excerpt.
+func (d *document) joins(chosen selection, i int) bool {
+	for _, n := range []int{i - 1, i + 1} {
+		if n >= 0 && n < len(chosen) && chosen[n] && d.sentences[n].page == d.sentences[i].page {
+			return true
+		}
+	}
+	return false
 }
 
 // fewestTokens is a bound that counts nothing: no token of the encoding has a space but as its first character, or is of spaces

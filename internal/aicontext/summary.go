@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	defaultTokens           = 4096
+	servedTokens            = 4096                       // of the text that is served, its frame included
+	defaultTokens           = servedTokens - frameTokens // of what the frame holds
 	defaultSummarySentences = 5
 	defaultSummaryTokens    = 600
 	summaryTries            = 50 // candidates tried for a place before the summary is taken as full
@@ -19,7 +20,7 @@ var ErrLimits = errors.New("limits must not be negative; 0 takes the default")
 
 // Limits bounds what is served of one document. Zero values take the defaults.
 type Limits struct {
-	Tokens           int // summary and excerpts together; default 4096
+	Tokens           int // summary and excerpts with their headings; default 3920
 	SummarySentences int // default 5
 	SummaryTokens    int // default 600, never more than Tokens
 }
