@@ -3,7 +3,7 @@
 // Two layers, one on the other:
 //
 //	Seal, OpenSealed, Concat   plaintext ⇄ authenticated segments   (seal.go, sealed_reader.go, sealed_file.go)
-//	Store: Disk, …             ciphertext objects by key             (disk.go)
+//	Store: Disk, S3            ciphertext objects by key             (disk.go, s3.go)
 //
 // An object is created once, written front to back, committed, and from then on
 // only read or deleted. Nothing is renamed: a committed object is published by the
@@ -43,6 +43,9 @@ var (
 	ErrKey = errors.New("malformed key: want segments of [a-z0-9_.-] joined by '/', without \"..\"")
 	// ErrNotEmpty: Purge still found objects under the prefix when it read back.
 	ErrNotEmpty = errors.New("objects remain after deletion")
+	// ErrUnavailable: the store does not answer, not in time, or refuses for now. What it
+	// was asked for may or may not have been done; ask again later.
+	ErrUnavailable = errors.New("store is not available")
 	// ErrShortBody: the body ended before the declared size.
 	ErrShortBody = errors.New("body is shorter than declared")
 	// ErrLongBody: the body goes on after the declared size.
@@ -74,8 +77,9 @@ type Store interface {
 	// On return the deletion is durable.
 	Delete(ctx context.Context, key string) error
 	// List yields, in no particular order, the object of key prefix and every object
-	// below the folder prefix ("" is all of them; "a/b" never matches "a/bc").
-	// Objects not committed are listed too. Listing ends with the first error.
+	// below the folder prefix ("" is all of them; "a/b" never matches "a/bc"; "a/b/" need
+	// not be asked for an object "a/b"). Objects not committed are listed too. Listing ends
+	// with the first error.
 	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 }
 
@@ -134,6 +138,11 @@ func checkKey(key string) error {
 func Purge(ctx context.Context, s Store, prefix string) (deleted int, err error) {
 	if err := checkKey(strings.TrimSuffix(prefix, "/")); err != nil {
 		return 0, fmt.Errorf("%s: purge: %w", s.Name(), err)
+	}
+	if s, ok := s.(interface {
+		purge(ctx context.Context, prefix string) (deleted int, err error)
+	}); ok {
+		return s.purge(ctx, prefix)
 	}
 	var firstErr error
 	for info, err := range s.List(ctx, prefix) {
