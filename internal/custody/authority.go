@@ -19,6 +19,8 @@ const (
 	OpRescans          Operation = "getRescans"
 	OpCheckStorage     Operation = "checkStorage"
 	OpResumeUpload     Operation = "resumeUpload"
+	OpSetRetention     Operation = "setRetention"
+	OpRetention        Operation = "getRetention"
 	OpIdentity         Operation = "getIdentity"
 	OpInitiateUpload   Operation = "initiatePartnerUpload"
 	OpPutPart          Operation = "putPartnerUploadPart"
@@ -35,6 +37,14 @@ const (
 	OpCustomerUpload   Operation = "createCustomerUpload"
 	OpCorrection       Operation = "createCorrection"
 	OpExternalReview   Operation = "attachExternalReview"
+
+	OpSetWebhook            Operation = "setWebhook"
+	OpListWebhooks          Operation = "listWebhooks"
+	OpRotateWebhookSecret   Operation = "rotateWebhookSecret"
+	OpDeleteWebhook         Operation = "deleteWebhook"
+	OpTestWebhook           Operation = "testWebhook"
+	OpListWebhookDeliveries Operation = "listWebhookDeliveries"
+	OpReplayWebhook         Operation = "replayWebhookDeliveries"
 )
 
 // access is one row of the table "Authentication per operation" of the contract decisions.
@@ -62,9 +72,10 @@ var accessTable = map[Operation]access{
 
 var adminOperations = []Operation{
 	OpIssueCredential, OpListCredentials, OpRevokeCredential, OpRotateCredential, OpListSigningKeys, OpRotateSigningKey, OpRetireSigningKey, OpRotateKeys,
-	OpQueueRescans, OpRescans, OpCheckStorage, OpResumeUpload,
+	OpQueueRescans, OpRescans, OpCheckStorage, OpResumeUpload, OpSetRetention, OpRetention,
 	OpFindCanary,
 	OpEvidence, OpHeads,
+	OpSetWebhook, OpListWebhooks, OpRotateWebhookSecret, OpDeleteWebhook, OpTestWebhook, OpListWebhookDeliveries, OpReplayWebhook,
 }
 
 // AdminOnly tells whether op takes the admin token and nothing else.

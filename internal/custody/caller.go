@@ -58,6 +58,7 @@ type Caller struct {
 	// Of an OAuth access token alone; empty for a credential.
 	TokenID        string
 	TokenExpiresAt time.Time
+	Audience       []string // the resources it is for
 
 	RequestID string
 	TraceID   string

@@ -8,7 +8,7 @@ type Change struct {
 	Trigger   Trigger
 	Stage     GateName  // with TriggerGateChanged, and where a gate ended the processing
 	GateState GateState // the gate's new state
-	Failure   *Failure  // with TriggerContentRejected, TriggerGateExhausted and TriggerRescanRefused
+	Failure   *Failure  // with TriggerContentRejected, TriggerGateExhausted, TriggerRescanRefused and TriggerReservationLapsed
 	Cause     Cause
 }
 
@@ -36,8 +36,12 @@ const LeaseLifetime = 3 * time.Second
 type Withdrawing struct {
 	UploadID     string
 	OrgID        string
-	CredentialID string
+	CredentialID string // or AdminCredentialID, RetentionCredentialID
 	Reason       string
 	RequestedAt  time.Time
 	Attempts     int // deletions that were tried and not confirmed everywhere
+
+	RetainedUntil    time.Time // the end of the retention that asked for it; zero where somebody did
+	Unconfirmed      []string  // the backends that did not confirm the newest attempt
+	UnconfirmedSince time.Time // the first attempt that was not confirmed; zero before
 }

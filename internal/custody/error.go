@@ -43,12 +43,14 @@ const (
 	CodeMethodNotAllowed Code = "method_not_allowed"
 	CodeNotAcceptable    Code = "not_acceptable"
 
-	CodeCredentialNotFound  Code = "credential_not_found"
-	CodeCredentialNotActive Code = "credential_not_active"
-	CodeSigningKeyNotFound  Code = "signing_key_not_found"
-	CodeSigningKeyInUse     Code = "signing_key_in_use"
-	CodeCanaryNotFound      Code = "canary_not_found"
-	CodeReceiptNotFound     Code = "receipt_not_found"
+	CodeCredentialNotFound   Code = "credential_not_found"
+	CodeCredentialNotActive  Code = "credential_not_active"
+	CodeSigningKeyNotFound   Code = "signing_key_not_found"
+	CodeSigningKeyInUse      Code = "signing_key_in_use"
+	CodeCanaryNotFound       Code = "canary_not_found"
+	CodeReceiptNotFound      Code = "receipt_not_found"
+	CodeWebhookNotFound      Code = "webhook_not_found"
+	CodeOrganizationNotFound Code = "organization_not_found"
 
 	CodeIdempotencyConflict    Code = "idempotency_conflict"
 	CodeIdempotencyInProgress  Code = "idempotency_in_progress"
@@ -94,7 +96,9 @@ var Codes = []CodeInfo{
 	{CodeContextNotReady, 404, "The upload has no AI context to serve.", "Poll the status until READY; other terminal statuses never have one."},
 	{CodeCredentialNotFound, 404, "There is no such credential.", "Check the credential id; list the credentials."},
 	{CodeSigningKeyNotFound, 404, "There is no such signing key, or it is retired.", "List the signing keys."},
+	{CodeOrganizationNotFound, 404, "There is no such organization.", "Check the organization id; an organization begins with its first credential."},
 	{CodeReceiptNotFound, 404, "There is no such withdrawal receipt for this credential.", "Use the withdrawal_receipt_id of the withdrawal's answer and a credential of its organization, or the admin token."},
+	{CodeWebhookNotFound, 404, "The organization has no webhook.", "Set one first."},
 	{CodeCanaryNotFound, 404, "No serving carries this canary.", "Send it whole: accession-canary-rec_ and 26 characters."},
 	{CodeRouteNotFound, 404, "There is no such path.", "See the published contract."},
 	{CodeMethodNotAllowed, 405, "The path does not take this method.", "See the Allow header."},
@@ -188,4 +192,5 @@ var (
 	ErrCorrupt   = errors.New("stored bytes are not what was sealed")
 	ErrTaken     = errors.New("idempotency key taken")     // by another request, meanwhile
 	ErrQuota     = errors.New("storage allowance reached") // nothing was reserved
+	ErrInDoubt   = errors.New("commit without an answer")  // it may have happened: undo nothing that it may rely on
 )

@@ -1,9 +1,11 @@
 package custody
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -15,6 +17,7 @@ type Idempotency struct {
 	Operation    Operation
 	Key          string // empty where the header is optional and absent
 	RequestHash  string // SHA-256 of the canonical request
+	UploadID     string // of the upload whose file name the answer shows, where it does: a withdrawal takes the name out
 	Render       func(result any) (Answer, error)
 }
 
@@ -61,4 +64,27 @@ func InProgress() *Error {
 	e := Errorf(CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; repeat it shortly")
 	e.RetryAfter = time.Second
 	return e
+}
+
+// WithoutFilename empties the member filename of an answer's data, an object; every other byte stays.
+func WithoutFilename(data []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.New("the kept answer is no object") // the cause could quote it
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, errors.New("the kept answer is no object")
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, errors.New("the kept answer is no object")
+		}
+		if name == "filename" {
+			end := d.InputOffset()
+			return slices.Concat(data[:end-int64(len(value))], []byte(`""`), data[end:]), nil
+		}
+	}
+	return data, nil
 }

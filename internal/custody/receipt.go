@@ -8,11 +8,12 @@ type Receipt struct {
 	Issuer           string     `json:"issuer"` // base URL of the service that signed it
 	UploadID         string     `json:"upload_id"`
 	OrgID            string     `json:"org_id"`
-	SHA256           string     `json:"sha256,omitempty"`     // of the file, where it was known
-	SizeBytes        int64      `json:"size_bytes,omitempty"` // of the file, where its digest was known
-	CredentialID     string     `json:"requested_by"`         // or AdminCredentialID
-	Reason           string     `json:"reason"`               // as given; may be empty
-	RequestedAt      time.Time  `json:"requested_at"`         // unreadable from then on
+	SHA256           string     `json:"sha256,omitempty"`        // of the file, where it was known
+	SizeBytes        int64      `json:"size_bytes,omitempty"`    // of the file, where its digest was known
+	CredentialID     string     `json:"requested_by"`            // or AdminCredentialID, RetentionCredentialID
+	Reason           string     `json:"reason"`                  // as given; may be empty
+	RequestedAt      time.Time  `json:"requested_at"`            // unreadable from then on
+	RetainedUntil    time.Time  `json:"retained_until,omitzero"` // the end of the retention that asked for it
 	WithdrawnAt      time.Time  `json:"withdrawn_at"`
 	QuotaBytes       int64      `json:"quota_bytes"` // set free
 	Deletions        []Deletion `json:"deletions"`

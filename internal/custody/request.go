@@ -60,7 +60,9 @@ type Completed struct {
 // UploadState is an upload with its gates.
 type UploadState struct {
 	Upload
-	Gates []GateResult
+	Gates         []GateResult
+	RetainedUntil time.Time    // when its retention ends; zero where it has no end, or a withdrawal began
+	Withdrawal    *Withdrawing // while WITHDRAWING
 }
 
 // Withdrawal asks for permanent deletion. (Section 4.6, withdraw.)

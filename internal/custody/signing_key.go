@@ -32,3 +32,20 @@ type KeyState struct {
 	State     string
 	SignsFrom time.Time // zero for a retired key
 }
+
+// SigningKeyAnnouncement is how long a new key is published before it signs: longer than anybody keeps the published keys.
+const SigningKeyAnnouncement = 2 * time.Minute
+
+// SignsAt is the key of one purpose, of those newest first, that signs at now: the newest that everybody has had the time to
+// learn of. ok is false where there is none.
+func SignsAt(keys []SigningKey, now time.Time) (key SigningKey, ok bool) {
+	for _, k := range keys {
+		if !k.RetiredAt.IsZero() {
+			continue
+		}
+		if key, ok = k, true; now.Sub(k.CreatedAt) >= SigningKeyAnnouncement {
+			break
+		}
+	}
+	return key, ok
+}

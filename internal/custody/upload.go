@@ -125,9 +125,9 @@ func (u Upload) PartLength(n int) int64 {
 	return u.PartSizeBytes
 }
 
-// Failure says why an upload is REJECTED or FAILED, in words for a person.
+// Failure says why an upload is REJECTED, FAILED or EXPIRED, in words for a person.
 type Failure struct {
-	Gate    GateName `json:"gate"`
+	Gate    GateName `json:"gate"` // empty for EXPIRED
 	Code    string   `json:"code"`
 	Message string   `json:"message"`
 }

@@ -71,7 +71,9 @@ func (s *Service) submit(ctx context.Context, c custody.Caller, sub custody.Subm
 	if err == nil {
 		return a, nil
 	}
-	s.abandonSubmission(context.WithoutCancel(ctx), c, u)
+	if !errors.Is(err, custody.ErrInDoubt) { // it may be published after all, or lapses
+		s.abandonSubmission(context.WithoutCancel(ctx), c, u)
+	}
 	var refusal *custody.Refusal
 	var silent *custody.NoAnswer
 	switch {
@@ -121,8 +123,8 @@ func (s *Service) reserveSubmission(ctx context.Context, c custody.Caller, u cus
 		}
 		return tx.InsertUpload(ctx, &nameless, c.Cause())
 	})
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, custody.ErrInDoubt) { // it may be there and need its key; the sweep finds out
+		return err
 	}
 	if dismissErr := s.vault.Dismiss(context.WithoutCancel(ctx), u.ID); dismissErr != nil {
 		s.cfg.Log.WarnContext(ctx, "data key of a refused reservation stays", "upload_id", u.ID, "error", dismissErr)
@@ -152,6 +154,7 @@ func (s *Service) keepSubmission(ctx context.Context, c custody.Caller, u custod
 		if a, err = i.Render(published); err != nil {
 			return err
 		}
+		i.UploadID = u.ID
 		return tx.KeepAnswer(ctx, i, a)
 	})
 	return a, err

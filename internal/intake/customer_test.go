@@ -22,6 +22,8 @@ type reads interface {
 	Part(ctx context.Context, uploadID string, number int) (custody.Part, error)
 	Parts(ctx context.Context, uploadID string) ([]custody.Part, error)
 	Gates(ctx context.Context, uploadID string) ([]custody.GateResult, error)
+	Withdrawing(ctx context.Context, uploadID string) (custody.Withdrawing, error)
+	Retention(ctx context.Context, orgID string) (custody.Retention, error)
 	Quota(ctx context.Context, orgID string) (custody.Quota, error)
 	Answered(ctx context.Context, i custody.Idempotency) (string, custody.Answer, error)
 	Changed() <-chan struct{}

@@ -48,6 +48,9 @@ func (s *Service) Initiate(ctx context.Context, c custody.Caller, r custody.Rese
 	if err == nil {
 		return a, nil
 	}
+	if errors.Is(err, custody.ErrInDoubt) { // the upload may be there and need its key; the sweep finds out
+		return custody.Answer{}, err
+	}
 	// Nothing was reserved: the data key has no upload. One that cannot be removed now belongs to nothing and seals nothing.
 	if dismissErr := s.vault.Dismiss(context.WithoutCancel(ctx), u.ID); dismissErr != nil {
 		s.cfg.Log.WarnContext(ctx, "data key of a refused reservation stays", "upload_id", u.ID, "error", dismissErr)

@@ -26,6 +26,8 @@ type Store interface {
 	Part(ctx context.Context, uploadID string, number int) (custody.Part, error)
 	Parts(ctx context.Context, uploadID string) ([]custody.Part, error)
 	Gates(ctx context.Context, uploadID string) ([]custody.GateResult, error)
+	Withdrawing(ctx context.Context, uploadID string) (custody.Withdrawing, error)
+	Retention(ctx context.Context, orgID string) (custody.Retention, error)
 	Quota(ctx context.Context, orgID string) (custody.Quota, error)
 	Answered(ctx context.Context, i custody.Idempotency) (requestHash string, a custody.Answer, err error)
 	Changed() <-chan struct{}

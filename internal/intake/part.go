@@ -71,6 +71,9 @@ func (s *Service) newPart(ctx context.Context, c custody.Caller, u custody.Uploa
 	if err == nil {
 		return a, nil
 	}
+	if errors.Is(err, custody.ErrInDoubt) { // a row may name the object; the sweep finds out
+		return a, err
+	}
 	// No row names the object: it must not stay.
 	if discardErr := s.vault.DiscardPart(context.WithoutCancel(ctx), objectKey); discardErr != nil {
 		s.cfg.Log.WarnContext(ctx, "unpublished part stays until the sweep", "upload_id", u.ID, "error", discardErr)

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"time"
 
 	"github.com/accession/accession/internal/custody"
 )
@@ -15,13 +16,33 @@ func (s *Service) Status(ctx context.Context, c custody.Caller, orgID, uploadID 
 	if err != nil {
 		return custody.UploadState{}, err
 	}
-	gates, err := s.store.Gates(ctx, u.ID)
-	return custody.UploadState{Upload: u, Gates: gates}, err
+	state := custody.UploadState{Upload: u}
+	if state.Gates, err = s.store.Gates(ctx, u.ID); err != nil {
+		return state, err
+	}
+	switch u.Status {
+	case custody.StatusWithdrawn:
+	case custody.StatusWithdrawing:
+		w, err := s.store.Withdrawing(ctx, u.ID)
+		state.Withdrawal = &w
+		return state, err
+	default:
+		retention, err := s.store.Retention(ctx, orgID)
+		state.RetainedUntil = retention.Until(u.CreatedAt)
+		return state, err
+	}
+	return state, nil
 }
+
+// recheck is how often a waiting request looks although nobody told it to: the change may be another process's, and the word of it
+// may be lost.
+const recheck = 5 * time.Second
 
 // AwaitChange is Status, held until the upload is past sequence and nextPart, is terminal, or ctx ends; then it answers
 // whatever is so. (Contract decisions, "Prefer: wait".)
 func (s *Service) AwaitChange(ctx context.Context, c custody.Caller, orgID, uploadID string, sequence int64, nextPart int) (custody.UploadState, error) {
+	tick := time.NewTicker(recheck)
+	defer tick.Stop()
 	for {
 		changed := s.store.Changed() // taken before reading: a change in between is not missed
 		state, err := s.Status(context.WithoutCancel(ctx), c, orgID, uploadID)
@@ -30,6 +51,7 @@ func (s *Service) AwaitChange(ctx context.Context, c custody.Caller, orgID, uplo
 		}
 		select {
 		case <-changed:
+		case <-tick.C:
 		case <-s.cfg.Closing:
 			return state, nil
 		case <-ctx.Done():

@@ -116,6 +116,13 @@ func (f *KeyFile) Newest(ctx context.Context, wrapped []byte) bool {
 	return err == nil
 }
 
+// Prepared tells that the file has a newer key beside an old one already: Advance will make none.
+func (f *KeyFile) Prepared() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.keys) > 1
+}
+
 // Advance makes a new key the newest, durable in the file on return. Where the file has several keys already a rotation was
 // interrupted: its new key stays the newest.
 func (f *KeyFile) Advance() error {

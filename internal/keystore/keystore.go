@@ -39,6 +39,7 @@ type scrubber interface {
 type Store struct {
 	db     sqldb.DB
 	keeper Keeper
+	shared bool // by several processes
 
 	rotating sync.Mutex
 	using    sync.RWMutex // held for reading from wrapping to row, or from row to unwrapping, so that no rotation comes between
@@ -51,6 +52,32 @@ func Open(ctx context.Context, db sqldb.DB, keeper Keeper) (*Store, error) {
 	}
 	return &Store{db: db, keeper: keeper}, nil
 }
+
+// Migrate brings the schema up to date without the keys of any keeper, and tells whether wrapped keys lie in it: then their keeper
+// must not be made anew.
+func Migrate(ctx context.Context, db sqldb.DB) (hasKeys bool, err error) {
+	if err := db.Migrate(ctx, migrations, "migrations/"+db.Dialect().Name); err != nil {
+		return false, err
+	}
+	var n int
+	err = db.Row(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM signing_keys LIMIT 1) AS one`, nil, &n)
+	return n > 0, err
+}
+
+// Agree makes sure that this process wraps with the same key-encryption key as all others that use the key store: the first
+// leaves a proof there, which every other must unwrap. Error: ErrOtherKeeper.
+func (s *Store) Agree(ctx context.Context) error {
+	s.shared = true
+	_, err := s.SigningKeys(ctx, "agreement")
+	var down *custody.Error
+	if errors.As(err, &down) && s.db.Row(ctx, `SELECT 1`, nil, new(int)) == nil { // the key store answers, so it is the keeper
+		err = fmt.Errorf("%w: %w", ErrOtherKeeper, err)
+	}
+	return err
+}
+
+// ErrOtherKeeper: the key-encryption key is not the one that the keys of the key store are wrapped with.
+var ErrOtherKeeper = errors.New("the key-encryption key is another than that of the key store; bring the key file that belongs to it")
 
 // CreateDataKey makes and keeps the data key of a new upload; it is durable on return.
 func (s *Store) CreateDataKey(ctx context.Context, uploadID string) ([]byte, error) {

@@ -16,6 +16,7 @@ const rewrapped = 200
 // ring is a Keeper that makes its own key-encryption keys, as KeyFile does. A key service makes them by itself: there a rotation
 // re-wraps under whatever its key's current version is.
 type ring interface {
+	Prepared() bool
 	Advance() error
 	Newest(ctx context.Context, wrapped []byte) bool
 	Retire() (int, error)
@@ -28,6 +29,9 @@ func (s *Store) Rotate(ctx context.Context) (r custody.KeyRotation, err error) {
 	s.rotating.Lock()
 	defer s.rotating.Unlock()
 	keys, isRing := s.keeper.(ring)
+	if isRing && s.shared && !keys.Prepared() {
+		return r, errors.New("rotate: replicas share the key store, and a new key-encryption key would be in one key file alone; put it into all of them first")
+	}
 	if isRing {
 		s.using.Lock() // what was wrapped by the old key is in its row on return
 		err := keys.Advance()

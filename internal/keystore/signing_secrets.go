@@ -12,12 +12,15 @@ import (
 // SigningKeys are the SigningSecrets of a purpose whose keys are KeySize random bytes; a longer secret is an error.
 func (s *Store) SigningKeys(ctx context.Context, purpose string) ([]custody.SigningKey, error) {
 	keys, err := s.SigningSecrets(ctx, purpose, func() ([]byte, error) { return randomKey(), nil })
+	if err != nil {
+		return nil, err
+	}
 	for _, k := range keys {
 		if len(k.Key) != KeySize {
 			return nil, errForeignKey
 		}
 	}
-	return keys, err
+	return keys, nil
 }
 
 // Signing secrets are of any length from KeySize on: an HMAC key, or an RSA key as PKCS#8.
@@ -41,6 +44,11 @@ func (s *Store) SigningSecrets(ctx context.Context, purpose string, generate fun
 		return nil, err
 	}
 	if err := s.db.InTx(ctx, func(q sqldb.Querier) error {
+		if lock := s.db.Dialect().Exclusive; lock != "" { // nobody else finds none meanwhile
+			if _, err := q.Exec(ctx, fmt.Sprintf(lock, "signing_keys")); err != nil {
+				return err
+			}
+		}
 		_, err := q.Exec(ctx, `INSERT INTO signing_keys (key_id, purpose, wrapped, created_at)
 			SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM signing_keys WHERE purpose = $5 AND retired_at = 0)`,
 			id, purpose, wrapped, custody.Now().UnixMilli(), purpose)

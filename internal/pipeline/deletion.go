@@ -21,18 +21,30 @@ func (r *Runner) delete(ctx context.Context, c custody.Claim) {
 	r.postpone(ctx, c)
 }
 
-// expire deletes what a lapsed reservation received; the quota comes back once that is confirmed.
+// expire deletes what a lapsed reservation received; once that is confirmed the quota comes back, and names are forgotten.
 func (r *Runner) expire(ctx context.Context, c *custody.Claim) error {
 	if _, err := r.vault.Destroy(ctx, c.Upload.ID); err != nil {
 		return err
 	}
-	return r.inHold(ctx, c, func(tx Tx, u *custody.Upload) error {
+	err := r.inHold(ctx, c, func(tx Tx, u *custody.Upload) error {
 		if _, err := tx.FreeQuota(ctx, u); err != nil {
 			return err
 		}
 		if err := tx.DropLedger(ctx, u.ID); err != nil {
 			return err
 		}
-		return tx.Transition(ctx, u, custody.Change{Trigger: custody.TriggerReservationLapsed, Cause: c.Cause})
+		if err := tx.ForgetNames(ctx, u.ID, u.Consent); err != nil {
+			return err
+		}
+		return tx.Transition(ctx, u, custody.Change{Trigger: custody.TriggerReservationLapsed, Cause: c.Cause, Failure: &custody.Failure{
+			Code: string(custody.CodeReservationExpired), Message: "The upload was not complete when its reservation ended, at expires_at; what had arrived is deleted.",
+		}})
 	})
+	if err != nil {
+		return err
+	}
+	if err := r.store.Scrub(context.WithoutCancel(ctx)); err != nil {
+		r.cfg.Log.WarnContext(ctx, "names of a lapsed reservation stay in the log until the next one", "upload_id", c.Upload.ID, "error", err)
+	}
+	return nil
 }

@@ -27,7 +27,7 @@ func (r *Runner) Inline(ctx context.Context, u custody.Upload, parts []custody.P
 			g.run = extraction{r.vault, payload{r.extractor}}.run
 		}
 		p := &pass{Claim: custody.Claim{Upload: u, Attempt: 1}, parts: parts, store: r.store, detail: map[string]any{}, made: made, progress: func(map[string]any) {}}
-		if err := once(ctx, g, p); err != nil {
+		if err := r.once(ctx, g, p); err != nil {
 			return nil, nil, err
 		}
 		result.FinishedAt, result.Detail, result.ScannedWith = custody.Now(), p.detail, p.scannedWith
@@ -37,10 +37,12 @@ func (r *Runner) Inline(ctx context.Context, u custody.Upload, parts []custody.P
 }
 
 // once runs one gate for a request that waits.
-func once(ctx context.Context, g gate, p *pass) (err error) {
+func (r *Runner) once(ctx context.Context, g gate, p *pass) (err error) {
 	left := min(inlineLimit, g.Attempt, g.Deadline)
 	ctx, cancel := context.WithTimeoutCause(ctx, left, &custody.NoAnswer{Code: "gate_attempt_timeout", Message: fmt.Sprintf("no answer within %s", left)})
 	defer cancel()
+	ctx, ended := r.cfg.Watch.Gate(ctx, g.Name)
+	defer func() { ended(err) }()
 	defer func() {
 		if v := recover(); v != nil { // as in the pipeline: one document must not take the service down
 			err = &custody.NoAnswer{Code: "internal_error", Message: "the gate failed inside", Cause: fmt.Errorf("panic: %v", v)}

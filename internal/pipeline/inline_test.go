@@ -34,7 +34,7 @@ func TestOneAttemptForARequestThatWaits(t *testing.T) {
 		}, silent: "gate_attempt_timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := once(t.Context(), gate{custody.Gate{Name: c.gate, Deadline: 50 * time.Millisecond, Attempt: time.Hour}, c.run}, &pass{})
+			err := (&Runner{cfg: Config{Watch: nobody{}}}).once(t.Context(), gate{custody.Gate{Name: c.gate, Deadline: 50 * time.Millisecond, Attempt: time.Hour}, c.run}, &pass{})
 			var refusal *custody.Refusal
 			var silent *custody.NoAnswer
 			switch {
@@ -53,7 +53,7 @@ func TestOneAttemptForARequestThatWaits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := once(ctx, gate{custody.Gate{Name: custody.GateMalwareScan, Deadline: time.Hour, Attempt: time.Hour}, refuse}, &pass{})
+	err := (&Runner{cfg: Config{Watch: nobody{}}}).once(ctx, gate{custody.Gate{Name: custody.GateMalwareScan, Deadline: time.Hour, Attempt: time.Hour}, refuse}, &pass{})
 	var refusal *custody.Refusal
 	if !errors.Is(err, context.Canceled) || errors.As(err, &refusal) {
 		t.Errorf("the caller left: %v", err)

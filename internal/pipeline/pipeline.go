@@ -25,6 +25,7 @@ type Store interface {
 	Gates(ctx context.Context, uploadID string) ([]custody.GateResult, error)
 	Artifact(ctx context.Context, uploadID, name string) (custody.Artifact, error)
 	Changed() <-chan struct{}
+	Scrub(ctx context.Context) error
 	InTx(ctx context.Context, fn func(Tx) error) error
 }
 
@@ -41,6 +42,7 @@ type Tx interface {
 	Transition(ctx context.Context, u *custody.Upload, c custody.Change) error
 	FreeQuota(ctx context.Context, u *custody.Upload) (freed int64, err error)
 	DropLedger(ctx context.Context, uploadID string) error
+	ForgetNames(ctx context.Context, uploadID string, consent custody.Consent) error
 	DropArtifacts(ctx context.Context, uploadID string) error
 	FinishRescan(ctx context.Context, c custody.Claim, scannedWith string, at time.Time) error
 }
@@ -76,6 +78,7 @@ type Config struct {
 	Log   *slog.Logger
 
 	Rescanned func(outcome string) // hears of every re-scan; default nobody
+	Watch     Watch                // default nobody
 }
 
 // Runner works off due uploads until its context ends.
@@ -111,6 +114,9 @@ func New(store Store, vault Vault, e Engines, cfg Config) *Runner {
 	if cfg.Rescanned == nil {
 		cfg.Rescanned = func(string) {}
 	}
+	if cfg.Watch == nil {
+		cfg.Watch = nobody{}
+	}
 	r := &Runner{store: store, vault: vault, extractor: e.Extractor, cfg: cfg, running: map[string]context.CancelCauseFunc{}}
 	runs := map[custody.GateName]func(context.Context, *pass) error{
 		custody.GateIntegrity:         integrity{vault}.run,
@@ -132,14 +138,14 @@ func (r *Runner) Connect(w Withdrawals) { r.withdrawals = w }
 // Run works until ctx ends, then gives back what it holds and returns once nothing runs any more.
 func (r *Runner) Run(ctx context.Context) {
 	var lanes sync.WaitGroup
-	lanes.Go(func() { r.runLane(ctx, custody.LaneGates, r.cfg.Slots, r.process) })
-	lanes.Go(func() { r.runLane(ctx, custody.LaneDeletions, 2, r.delete) })
-	lanes.Go(func() { r.runLane(ctx, custody.LaneRescans, 1, r.rescan) })
+	lanes.Go(func() { r.runLane(ctx, laneGates, custody.LaneGates, r.cfg.Slots, r.process) })
+	lanes.Go(func() { r.runLane(ctx, laneDeletions, custody.LaneDeletions, 2, r.delete) })
+	lanes.Go(func() { r.runLane(ctx, laneRescans, custody.LaneRescans, 1, r.rescan) })
 	lanes.Wait()
 }
 
 // runLane keeps up to slots claims of one lane at work.
-func (r *Runner) runLane(ctx context.Context, lane custody.Lane, slots int, work func(context.Context, custody.Claim)) {
+func (r *Runner) runLane(ctx context.Context, name string, lane custody.Lane, slots int, work func(context.Context, custody.Claim)) {
 	free := make(chan struct{}, slots)
 	for range slots {
 		free <- struct{}{}
@@ -172,6 +178,8 @@ func (r *Runner) runLane(ctx context.Context, lane custody.Lane, slots int, work
 		for _, c := range claims { // one
 			working.Go(func() {
 				defer func() { free <- struct{}{} }()
+				ctx, ended := r.cfg.Watch.Job(custody.InOrganization(ctx, c.Upload.OrgID), name, c)
+				defer ended()
 				r.hold(ctx, c, work)
 			})
 		}

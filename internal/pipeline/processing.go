@@ -55,7 +55,7 @@ func (r *Runner) passGates(ctx context.Context, c *custody.Claim) error {
 			continue
 		}
 		if result.State != custody.GateRunning {
-			if err := r.start(ctx, c, result); err != nil {
+			if err := r.start(ctx, c, g, result); err != nil {
 				return err
 			}
 		}
@@ -92,6 +92,8 @@ func (r *Runner) attempt(ctx context.Context, g gate, result *custody.GateResult
 	ctx, cancel := context.WithTimeoutCause(ctx, left, &custody.NoAnswer{Code: "gate_attempt_timeout", Message: fmt.Sprintf("no answer within %s", left.Round(time.Second))})
 	defer cancel()
 	p.progress = func(detail map[string]any) { r.reportProgress(ctx, p, *result, detail) }
+	ctx, ended := r.cfg.Watch.Gate(ctx, g.Name)
+	defer func() { ended(err) }()
 	defer func() {
 		if v := recover(); v != nil { // one document must not take the service down
 			err = &custody.NoAnswer{Code: "internal_error", Message: "the gate failed inside", Cause: fmt.Errorf("panic: %v", v)}
@@ -162,16 +164,17 @@ func (r *Runner) inHold(ctx context.Context, c *custody.Claim, fn func(tx Tx, u 
 	return err
 }
 
-func (r *Runner) start(ctx context.Context, c *custody.Claim, g *custody.GateResult) error {
-	return r.inHold(ctx, c, func(tx Tx, u *custody.Upload) error { return startIn(ctx, tx, u, c.Cause, g) })
+func (r *Runner) start(ctx context.Context, c *custody.Claim, g gate, result *custody.GateResult) error {
+	return r.inHold(ctx, c, func(tx Tx, u *custody.Upload) error { return startIn(ctx, tx, u, c.Cause, g, result) })
 }
 
-func startIn(ctx context.Context, tx Tx, u *custody.Upload, cause custody.Cause, g *custody.GateResult) error {
-	g.State, g.StartedAt, g.FinishedAt, g.Detail = custody.GateRunning, custody.Now(), time.Time{}, nil
-	if err := tx.SetGate(ctx, u.ID, *g); err != nil {
+func startIn(ctx context.Context, tx Tx, u *custody.Upload, cause custody.Cause, g gate, result *custody.GateResult) error {
+	result.State, result.StartedAt, result.FinishedAt = custody.GateRunning, custody.Now(), time.Time{}
+	result.Detail = map[string]any{"deadline_at": stamp(result.StartedAt.Add(g.Deadline))}
+	if err := tx.SetGate(ctx, u.ID, *result); err != nil {
 		return err
 	}
-	return tx.Transition(ctx, u, custody.Change{Trigger: custody.TriggerGateChanged, Stage: g.Name, GateState: g.State, Cause: cause})
+	return tx.Transition(ctx, u, custody.Change{Trigger: custody.TriggerGateChanged, Stage: g.Name, GateState: result.State, Cause: cause})
 }
 
 // passed writes the gate's result and what it derived, and begins the next gate or ends the processing.
@@ -199,7 +202,7 @@ func (r *Runner) passed(ctx context.Context, c *custody.Claim, n int, results []
 			return err
 		}
 		c.Attempt = 1
-		return startIn(ctx, tx, u, c.Cause, &results[n+1])
+		return startIn(ctx, tx, u, c.Cause, r.gates[n+1], &results[n+1])
 	})
 }
 
@@ -238,14 +241,19 @@ func (r *Runner) unanswered(ctx context.Context, c *custody.Claim, g gate, resul
 			fmt.Sprintf("The %s gate had no answer within %s: %s.", g.Name, g.Deadline, message))
 	}
 	log.WarnContext(ctx, "gate tries again", "error", cause)
+	wait := min(delay(c.Attempt), left)
+	detail["deadline_at"], detail["next_attempt_at"] = stamp(result.StartedAt.Add(g.Deadline)), stamp(custody.Now().Add(wait))
 	return r.inHold(ctx, c, func(tx Tx, u *custody.Upload) error {
 		result.Detail = detail
 		if err := tx.SetGate(ctx, u.ID, *result); err != nil {
 			return err
 		}
-		return tx.Postpone(ctx, *c, min(delay(c.Attempt), max(left, 0)))
+		return tx.Postpone(ctx, *c, wait)
 	})
 }
+
+// stamp is a time as a gate's detail has it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
 // delay after an attempt, from 1: doubles up to lastDelay.
 func delay(attempt int) time.Duration {

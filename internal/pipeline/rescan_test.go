@@ -21,6 +21,7 @@ type reads interface {
 	Gates(context.Context, string) ([]custody.GateResult, error)
 	Artifact(context.Context, string, string) (custody.Artifact, error)
 	Changed() <-chan struct{}
+	Scrub(context.Context) error
 }
 
 type realStore struct {

@@ -1,6 +1,6 @@
 // Package ratelimit says who asks too often. Each class of requests has a rate; each credential, or address where there is
-// none, has an allowance per class (GCRA: a burst at once, then evenly spaced). It counts in memory, in one process:
-// several replicas give several times the rate. (Section 8; architecture, "Rate limits".)
+// none, has an allowance per class (GCRA: a burst at once, then evenly spaced). It counts in memory, in one process, or in a
+// Store that replicas share. (Section 8; architecture, "Rate limits".)
 package ratelimit
 
 import (
@@ -28,9 +28,20 @@ type Verdict struct {
 }
 
 // Limiter counts. Any number of goroutines may use it.
-type Limiter struct{ classes map[Class]*class }
+type Limiter struct {
+	classes map[Class]*class
+	store   Store
+}
+
+// Store counts for several processes together.
+type Store interface {
+	// TakeRate counts one request of who, unless the allowance is used up: then it is limited and not counted. ahead is how far
+	// requests so far reach beyond now, at one each interval.
+	TakeRate(ctx context.Context, who string, interval time.Duration, burst int) (limited bool, ahead time.Duration, err error)
+}
 
 type class struct {
+	rate Rate
 	mu   sync.Mutex // throttled retries a lost compare-and-swap ten times, then fails: so none is lost
 	gcra *throttled.GCRARateLimiterCtx
 }
@@ -40,6 +51,7 @@ type Config struct {
 	Rates Rates
 	Size  int              // remembered per class; zero: DefaultSize
 	Now   func() time.Time // nil: time.Now
+	Store Store            // nil: memory
 }
 
 // New makes a limiter. Error: a rate outside its limits.
@@ -47,7 +59,7 @@ func New(cfg Config) (*Limiter, error) {
 	if cfg.Size <= 0 {
 		cfg.Size = DefaultSize
 	}
-	l := &Limiter{map[Class]*class{}}
+	l := &Limiter{map[Class]*class{}, cfg.Store}
 	for name, rate := range cfg.Rates {
 		if !(rate.PerSecond > 0) || rate.Burst < 1 {
 			return nil, fmt.Errorf("rate of %s: %v must be positive", name, rate)
@@ -64,7 +76,7 @@ func New(cfg Config) (*Limiter, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rate of %s: %w", name, err)
 		}
-		l.classes[name] = &class{gcra: gcra}
+		l.classes[name] = &class{rate: rate, gcra: gcra}
 	}
 	return l, nil
 }
@@ -75,6 +87,10 @@ func (l *Limiter) Take(ctx context.Context, name Class, who string) (v Verdict, 
 	if c == nil {
 		return Verdict{}, false, nil
 	}
+	if l.store != nil {
+		v, err := c.takeShared(ctx, l.store, string(name)+" "+who)
+		return v, err == nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	limited, r, err := c.gcra.RateLimitCtx(ctx, who, 1)
@@ -82,6 +98,21 @@ func (l *Limiter) Take(ctx context.Context, name Class, who string) (v Verdict, 
 		return Verdict{}, false, fmt.Errorf("counting a request: %w", err)
 	}
 	return Verdict{Limited: limited, Limit: r.Limit, Remaining: max(0, r.Remaining), Reset: max(0, r.ResetAfter), RetryAfter: max(0, r.RetryAfter)}, true, nil
+}
+
+// takeShared counts in the store. A burst of b lets requests reach b intervals beyond now.
+func (c *class) takeShared(ctx context.Context, store Store, who string) (Verdict, error) {
+	interval := c.rate.interval()
+	limited, ahead, err := store.TakeRate(ctx, who, interval, c.rate.Burst)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("counting a request: %w", err)
+	}
+	left := time.Duration(c.rate.Burst)*interval - ahead
+	v := Verdict{Limited: limited, Limit: c.rate.Burst, Remaining: max(0, int(left/interval)), Reset: max(0, ahead)}
+	if limited {
+		v.Remaining, v.RetryAfter = 0, max(time.Microsecond, interval-left)
+	}
+	return v, nil
 }
 
 // Whose names the allowance that an address draws on: one per IPv4 address, one per IPv6 /64, which is what one customer

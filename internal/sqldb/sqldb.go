@@ -37,4 +37,5 @@ type Dialect struct {
 	Now        string // the database's clock in Unix milliseconds
 	SkipLocked string // ends a select that claims rows
 	ForUpdate  string // ends a select that reads a row to change it
+	Exclusive  string // with a table for %s, keeps its other writers out until the transaction ends; empty where there are none
 }

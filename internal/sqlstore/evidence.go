@@ -105,36 +105,10 @@ func recordFields(r *custody.Record, served *int64) []any {
 	return []any{&r.ID, &r.RequestID, &r.TraceID, &r.OrgID, &r.UploadID, &r.CredentialID, &r.Surface, &r.Outcome, &r.ContextSHA256, &r.Bytes, served, &r.PreviousHash, &r.Hash}
 }
 
-// BeginWithdrawal notes who asked and why.
-func (tx *Tx) BeginWithdrawal(ctx context.Context, w custody.Withdrawing) error {
-	_, err := tx.q.Exec(ctx, `INSERT INTO withdrawals (upload_id, org_id, credential_id, reason, requested_at) VALUES ($1, $2, $3, $4, $5)`,
-		w.UploadID, w.OrgID, w.CredentialID, w.Reason, millis(w.RequestedAt))
-	return err
-}
-
-// Withdrawing reads an accepted withdrawal; ErrNotFound where there is none.
-func (s queries) Withdrawing(ctx context.Context, uploadID string) (w custody.Withdrawing, err error) {
-	var requested int64
-	err = s.q.Row(ctx, `SELECT upload_id, org_id, credential_id, reason, requested_at, attempts FROM withdrawals WHERE upload_id = $1`,
-		[]any{uploadID}, &w.UploadID, &w.OrgID, &w.CredentialID, &w.Reason, &requested, &w.Attempts)
-	w.RequestedAt = moment(requested)
-	return w, err
-}
-
-// CountWithdrawalAttempt notes that a deletion was not confirmed everywhere.
-func (tx *Tx) CountWithdrawalAttempt(ctx context.Context, uploadID string) error {
-	return one(tx.q.Exec(ctx, `UPDATE withdrawals SET attempts = attempts + 1 WHERE upload_id = $1`, uploadID))
-}
-
 // InsertReceipt writes the proof of deletion and forgets what is no longer needed to audit it: the ledger, derived objects,
 // names, notes, and who consented.
 func (tx *Tx) InsertReceipt(ctx context.Context, r custody.Receipt, consent custody.Consent) error {
 	deletions, err := json.Marshal(r.Deletions)
-	if err != nil {
-		return err
-	}
-	consent.ConsentingUserID, consent.ConsentingEmail = "", ""
-	kept, err := json.Marshal(consent)
 	if err != nil {
 		return err
 	}
@@ -149,9 +123,7 @@ func (tx *Tx) InsertReceipt(ctx context.Context, r custody.Receipt, consent cust
 	if _, err := tx.q.Exec(ctx, `DELETE FROM withdrawal_objects WHERE upload_id = $1`, r.UploadID); err != nil {
 		return err
 	}
-	_, err = tx.q.Exec(ctx, `UPDATE uploads SET consent = $1, filename = '', notes = '', material_type = '', digest_state = $2 WHERE upload_id = $3`,
-		string(kept), []byte{}, r.UploadID)
-	return err
+	return tx.ForgetNames(ctx, r.UploadID, consent)
 }
 
 // Receipt reads what is kept of an upload's receipt beside its signed document; ErrNotFound before deletion was confirmed everywhere.

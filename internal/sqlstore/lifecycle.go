@@ -52,10 +52,14 @@ func (tx *Tx) Transition(ctx context.Context, u *custody.Upload, c custody.Chang
 }
 
 func (tx *Tx) appendEvent(ctx context.Context, u custody.Upload, from custody.Status, c custody.Change) error {
+	eventID := custody.NewID("evt")
 	if _, err := tx.q.Exec(ctx, `INSERT INTO status_events (event_id, upload_id, org_id, sequence, from_status, cause, status, stage, gate_state, occurred_at, credential_id, request_id, trace_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		custody.NewID("evt"), u.ID, u.OrgID, u.Sequence, from, c.Trigger, u.Status, c.Stage, c.GateState,
+		eventID, u.ID, u.OrgID, u.Sequence, from, c.Trigger, u.Status, c.Stage, c.GateState,
 		millis(u.UpdatedAt), c.Cause.CredentialID, c.Cause.RequestID, c.Cause.TraceID); err != nil {
+		return err
+	}
+	if err := tx.queueEvent(ctx, u, eventID, c); err != nil {
 		return err
 	}
 	if c.Trigger == custody.TriggerGateChanged {

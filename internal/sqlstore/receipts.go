@@ -19,7 +19,7 @@ func (tx *Tx) NoteWithdrawalObjects(ctx context.Context, uploadID string, object
 
 // WithdrawalObjects counts what was noted, by backend.
 func (s queries) WithdrawalObjects(ctx context.Context, uploadID string) (noted []custody.DeletedObjects, err error) {
-	err = s.q.Each(ctx, `SELECT backend, COUNT(*), SUM(size_bytes) FROM withdrawal_objects WHERE upload_id = $1 GROUP BY backend ORDER BY backend`,
+	err = s.q.Each(ctx, `SELECT backend, COUNT(*), CAST(SUM(size_bytes) AS BIGINT) FROM withdrawal_objects WHERE upload_id = $1 GROUP BY backend ORDER BY backend`,
 		[]any{uploadID}, func(scan func(...any) error) error {
 			var d custody.DeletedObjects
 			err := scan(&d.Backend, &d.Objects, &d.Bytes)

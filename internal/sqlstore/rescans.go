@@ -28,8 +28,9 @@ func within(scope custody.RescanScope, args []any) (string, []any) {
 func (tx *Tx) QueueRescans(ctx context.Context, scope custody.RescanScope, after string, limit int) (queued int, last string, err error) {
 	where, args := within(scope, []any{after})
 	args = append(args, limit)
-	err = tx.q.Each(ctx, `UPDATE uploads SET due_at = `+tx.d.Now+`, attempt = 0 WHERE upload_id IN (SELECT upload_id FROM uploads
-		WHERE status = 'READY' AND lease_until <= `+tx.d.Now+` AND upload_id > $1`+where+` ORDER BY upload_id LIMIT $`+strconv.Itoa(len(args))+`)
+	err = tx.q.Each(ctx, `WITH chosen AS MATERIALIZED (SELECT upload_id FROM uploads
+		WHERE status = 'READY' AND lease_until <= `+tx.d.Now+` AND upload_id > $1`+where+` ORDER BY upload_id LIMIT $`+strconv.Itoa(len(args))+tx.d.ForUpdate+`)
+		UPDATE uploads SET due_at = `+tx.d.Now+`, attempt = 0 WHERE upload_id IN (SELECT upload_id FROM chosen)
 		RETURNING upload_id`, args, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
@@ -39,10 +40,20 @@ func (tx *Tx) QueueRescans(ctx context.Context, scope custody.RescanScope, after
 	return queued, last, err
 }
 
-// QueueOutdated makes up to limit READY uploads due that something else than scannedWith last found clean.
+// replicasAgree is how long a re-scan holds against another replica with other signatures: until they have the same, each would
+// have done again what the other did.
+const replicasAgree = time.Hour
+
+// QueueOutdated makes up to limit READY uploads due that something else than scannedWith last found clean; with replicas, not
+// those that one of them just scanned again.
 func (tx *Tx) QueueOutdated(ctx context.Context, scannedWith string, limit int) (queued int64, err error) {
-	return tx.q.Exec(ctx, `UPDATE uploads SET due_at = `+tx.d.Now+`, attempt = 0 WHERE upload_id IN (SELECT upload_id FROM uploads
-		WHERE status = 'READY' AND due_at = 0 AND (scanned_with < $1 OR scanned_with > $2) LIMIT $3)`, scannedWith, scannedWith, limit)
+	settled := ""
+	if tx.d.Name != "sqlite" {
+		settled = ` AND rescanned_at <= ` + tx.d.Now + ` - ` + strconv.FormatInt(replicasAgree.Milliseconds(), 10)
+	}
+	return tx.q.Exec(ctx, `WITH chosen AS MATERIALIZED (SELECT upload_id FROM uploads
+		WHERE status = 'READY' AND due_at = 0 AND (scanned_with < $1 OR scanned_with > $2)`+settled+` LIMIT $3`+tx.d.SkipLocked+`)
+		UPDATE uploads SET due_at = `+tx.d.Now+`, attempt = 0 WHERE upload_id IN (SELECT upload_id FROM chosen)`, scannedWith, scannedWith, limit)
 }
 
 // FinishRescan notes that c's upload is clean; nothing else about it changes. ErrLeaseLost as in Hold.

@@ -26,10 +26,19 @@ func (tx *Tx) InsertCredential(ctx context.Context, c custody.Credential) error 
 }
 
 // Credential reads one credential; ErrNotFound where there is none.
-func (s queries) Credential(ctx context.Context, credentialID string) (c custody.Credential, err error) {
+func (s queries) Credential(ctx context.Context, credentialID string) (custody.Credential, error) {
+	return s.credential(ctx, credentialID, "")
+}
+
+// Credential is the Store's, held against other transactions until this one ends.
+func (tx *Tx) Credential(ctx context.Context, credentialID string) (custody.Credential, error) {
+	return tx.credential(ctx, credentialID, tx.d.ForUpdate)
+}
+
+func (s queries) credential(ctx context.Context, credentialID, lock string) (c custody.Credential, err error) {
 	var scope string
 	var created, expires, revoked int64
-	err = s.q.Row(ctx, `SELECT credential_id, org_id, role, scope, key_id, created_at, expires_at, revoked_at FROM credentials WHERE credential_id = $1`,
+	err = s.q.Row(ctx, `SELECT credential_id, org_id, role, scope, key_id, created_at, expires_at, revoked_at FROM credentials WHERE credential_id = $1`+lock,
 		[]any{credentialID}, &c.ID, &c.OrgID, &c.Role, &scope, &c.KeyID, &created, &expires, &revoked)
 	for _, f := range strings.Fields(scope) {
 		c.Scopes = append(c.Scopes, custody.Scope(f))

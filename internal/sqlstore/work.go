@@ -31,9 +31,11 @@ func waiting(d sqldb.Dialect, lane custody.Lane) string {
 // ClaimDue takes up to limit due uploads of a lane under fresh leases, longest due first.
 func (tx *Tx) ClaimDue(ctx context.Context, lane custody.Lane, limit int) (claims []custody.Claim, err error) {
 	lease := custody.NewID("lease")
-	err = tx.q.Each(ctx, `UPDATE uploads SET lease = $1, lease_until = `+tx.d.Now+` + $2, attempt = attempt + 1
-		WHERE upload_id IN (SELECT upload_id FROM uploads WHERE `+waiting(tx.d, lane)+` ORDER BY due_at LIMIT $3`+tx.d.SkipLocked+`)
-		RETURNING `+claimColumns, []any{lease, custody.LeaseLifetime.Milliseconds(), limit}, func(scan func(...any) error) error {
+	// Materialized: chosen once, however the engine joins.
+	err = tx.q.Each(ctx, `WITH due AS MATERIALIZED (SELECT upload_id FROM uploads WHERE `+waiting(tx.d, lane)+` ORDER BY due_at LIMIT $1`+tx.d.SkipLocked+`)
+		UPDATE uploads SET lease = $2, lease_until = `+tx.d.Now+` + $3, attempt = attempt + 1
+		WHERE upload_id IN (SELECT upload_id FROM due)
+		RETURNING `+claimColumns, []any{limit, lease, custody.LeaseLifetime.Milliseconds()}, func(scan func(...any) error) error {
 		c := custody.Claim{Lease: lease}
 		if err := scanUpload(scan, &c.Upload, &c.Attempt); err != nil {
 			return err
@@ -77,6 +79,9 @@ func (tx *Tx) Release(ctx context.Context, c custody.Claim) error {
 
 // ReleaseAll gives every upload back at once. Only for a start that is known to be alone: whoever held them is dead.
 func (tx *Tx) ReleaseAll(ctx context.Context) error {
+	if err := tx.ReleaseDeliveries(ctx); err != nil {
+		return err
+	}
 	_, err := tx.q.Exec(ctx, `UPDATE uploads SET lease = '', lease_until = 0 WHERE lease <> ''`)
 	return err
 }

@@ -51,6 +51,14 @@ func Metadata(t *testing.T, open func(t *testing.T) sqldb.DB) {
 		{"records by filter and page", metadataRecords},
 		{"a receipt is what remains", metadataReceipt},
 		{"a withdrawal recalls what was served", metadataRecall},
+		{"retention ends by upload, organization and setting", metadataRetention},
+		{"what is withdrawn is named in no answer", metadataForgottenNames},
+		{"events wait in the outbox, in order", metadataOutbox},
+		{"no delivery has two carriers", metadataOutboxRace},
+		{"a failing endpoint is left alone, and probed", metadataCircuit},
+		{"deliveries are given up, replayed and forgotten", metadataDead},
+		{"what takes a served context back is told", metadataContextRecalled},
+		{"what is told of all organizations together", metadataSums},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, Install(t, open(t))) })
 	}

@@ -182,14 +182,22 @@ func metadataReceipt(t *testing.T, in *Installation) {
 	})
 	_, err := in.Store.Withdrawing(t.Context(), u.ID)
 	wantErr(t, "no withdrawal yet", err, custody.ErrNotFound)
-	w := custody.Withdrawing{UploadID: u.ID, OrgID: "acme", CredentialID: "cred_9", Reason: "sent by mistake", RequestedAt: custody.Now()}
+	w := custody.Withdrawing{UploadID: u.ID, OrgID: "acme", CredentialID: "cred_9", Reason: "sent by mistake", RequestedAt: custody.Now(), RetainedUntil: custody.Now()}
 	in.move(t, &u, custody.TriggerWithdrawal)
 	in.must(t, func(tx *sqlstore.Tx) error {
-		return errors.Join(tx.BeginWithdrawal(t.Context(), w), tx.CountWithdrawalAttempt(t.Context(), u.ID))
+		return errors.Join(tx.BeginWithdrawal(t.Context(), w), tx.CountWithdrawalAttempt(t.Context(), u.ID, []string{"quarantine", "key_store"}))
 	})
-	w.Attempts = 1
-	if got, err := in.Store.Withdrawing(t.Context(), u.ID); err != nil || got != w {
+	w.Attempts, w.Unconfirmed = 1, []string{"quarantine", "key_store"}
+	got, err := in.Store.Withdrawing(t.Context(), u.ID)
+	if w.UnconfirmedSince = got.UnconfirmedSince; err != nil || w.UnconfirmedSince.IsZero() || !reflect.DeepEqual(got, w) {
 		t.Errorf("withdrawing is %+v, %v; want %+v", got, err, w)
+	}
+	in.must(t, func(tx *sqlstore.Tx) error {
+		return tx.CountWithdrawalAttempt(t.Context(), u.ID, []string{"quarantine"})
+	})
+	w.Attempts, w.Unconfirmed = 2, []string{"quarantine"} // since the first of them
+	if got, err := in.Store.Withdrawing(t.Context(), u.ID); err != nil || !reflect.DeepEqual(got, w) {
+		t.Errorf("after another attempt withdrawing is %+v, %v; want %+v", got, err, w)
 	}
 	_, err = in.Store.Receipt(t.Context(), u.ID)
 	wantErr(t, "no receipt yet", err, custody.ErrNotFound)

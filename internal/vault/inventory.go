@@ -10,7 +10,7 @@ import (
 
 // Held lists every object of an upload in every backend, those that no row names too.
 func (v *Vault) Held(ctx context.Context, uploadID string) (held []custody.HeldObject, err error) {
-	for _, store := range []blobstore.Store{v.staging, v.quarantine} {
+	for _, store := range v.stores() {
 		for info, err := range store.List(ctx, prefix(uploadID)) {
 			if err != nil {
 				return nil, err
@@ -24,12 +24,14 @@ func (v *Vault) Held(ctx context.Context, uploadID string) (held []custody.HeldO
 }
 
 // Expected lists what the backends must hold for rows of the ledger: parts and derived objects in staging, and the copies of the
-// parts in quarantine.
+// parts in quarantine and the mirrors.
 func (v *Vault) Expected(parts []custody.Part, artifacts []custody.Artifact) (staging, copies []custody.StoredObject) {
 	for _, p := range parts {
 		size := blobstore.SealedSize(p.SizeBytes)
 		staging = append(staging, custody.StoredObject{Backend: v.staging.Name(), Key: p.ObjectKey, SizeBytes: size})
-		copies = append(copies, custody.StoredObject{Backend: v.quarantine.Name(), Key: p.ObjectKey, SizeBytes: size})
+		for _, store := range v.copies() {
+			copies = append(copies, custody.StoredObject{Backend: store.Name(), Key: p.ObjectKey, SizeBytes: size})
+		}
 	}
 	for _, a := range artifacts {
 		staging = append(staging, custody.StoredObject{Backend: v.staging.Name(), Key: a.ObjectKey, SizeBytes: blobstore.SealedSize(a.SizeBytes)})
@@ -45,7 +47,7 @@ func (v *Vault) KeyOpens(ctx context.Context, uploadID string) error {
 
 // Discard deletes an object that no row names.
 func (v *Vault) Discard(ctx context.Context, o custody.StoredObject) error {
-	for _, store := range []blobstore.Store{v.staging, v.quarantine} {
+	for _, store := range v.stores() {
 		if store.Name() == o.Backend {
 			return store.Delete(ctx, o.Key)
 		}

@@ -1,10 +1,11 @@
 // Package vault keeps the bytes of uploads: every object sealed under its upload's own data key from the first byte, in two
-// storage roots, and gone from both when it is told so. It joins the blob stores and the key store; what is stored under
-// which name stands here alone.
+// storage roots and in mirrors of the second, and gone from all of them when it is told so. It joins the blob stores and the key
+// store; what is stored under which name stands here alone.
 //
 //	staging     uploads/{upload_id}/parts/{part_number}-{attempt}    the part ledger's objects
 //	            uploads/{upload_id}/derived/{name}-{attempt}         extracted text, summary, context
 //	quarantine  uploads/{upload_id}/parts/{part_number}-{attempt}    the copy, ciphertext of the same key
+//	mirror…     uploads/{upload_id}/parts/{part_number}-{attempt}    further copies
 package vault
 
 import (
@@ -38,12 +39,21 @@ type Vault struct {
 	keys       Keys
 	staging    blobstore.Store
 	quarantine blobstore.Store
+	mirrors    []blobstore.Store
 }
 
-// New joins the key store and the two storage roots.
-func New(keys Keys, staging, quarantine blobstore.Store) *Vault {
-	return &Vault{keys, staging, quarantine}
+// New joins the key store, the two storage roots, and further ones that get the copies too. No two have one name.
+func New(keys Keys, staging, quarantine blobstore.Store, mirrors ...blobstore.Store) *Vault {
+	return &Vault{keys, staging, quarantine, mirrors}
 }
+
+// stores are all that have to confirm a deletion, in the order in which they are asked.
+func (v *Vault) stores() []blobstore.Store {
+	return append([]blobstore.Store{v.staging, v.quarantine}, v.mirrors...)
+}
+
+// copies are the stores of a second copy.
+func (v *Vault) copies() []blobstore.Store { return v.stores()[1:] }
 
 // Admit makes the data key of a new upload, durable on return: nothing of the upload is ever stored without it.
 func (v *Vault) Admit(ctx context.Context, uploadID string) error {
@@ -57,7 +67,8 @@ func (v *Vault) Dismiss(ctx context.Context, uploadID string) error {
 }
 
 // SealPart stores exactly length bytes of body as part number, hashing into digests on the way. On return the object is
-// durable; the caller's ledger row publishes it. Errors: custody.ErrDestroyed, storage_full, part_length_invalid.
+// durable; the caller's ledger row publishes it. Errors: custody.ErrDestroyed, storage_full, part_length_invalid,
+// service_unavailable.
 func (v *Vault) SealPart(ctx context.Context, uploadID string, number int, body io.Reader, length int64, digests ...hash.Hash) (objectKey string, err error) {
 	dataKey, err := v.keys.DataKey(ctx, uploadID)
 	if err != nil {
@@ -76,6 +87,8 @@ func visible(err error) error {
 		return full.Because(err)
 	case errors.Is(err, blobstore.ErrShortBody), errors.Is(err, blobstore.ErrLongBody):
 		return custody.Errorf(custody.CodePartLengthInvalid, "the body does not have the announced length").Because(err)
+	case errors.Is(err, blobstore.ErrUnavailable):
+		return custody.Unavailable(err)
 	}
 	return err
 }
@@ -114,52 +127,90 @@ func (c content) ReadAt(p []byte, off int64) (int, error) {
 	if errors.Is(err, blobstore.ErrCorrupt) {
 		err = errors.Join(custody.ErrCorrupt, err)
 	}
-	return n, err
+	if err == nil || err == io.EOF {
+		return n, err // io.ReaderAt wants it bare
+	}
+	return n, visible(err)
 }
 
-// Quarantine copies the ciphertext of every part into quarantine storage, durable on return, and opens the copy: only what
-// reads back from it is confirmed. Parts that an interrupted try already copied are kept if they are whole.
+// Quarantine copies the ciphertext of every part into quarantine storage and the mirrors, durable on return, and opens the copy
+// in quarantine: only what reads back from it is confirmed. Mirrors have been read back already. Parts that an interrupted try
+// already copied are kept if they are whole.
 func (v *Vault) Quarantine(ctx context.Context, uploadID string, parts []custody.Part) (custody.Content, error) {
-	there := map[string]int64{}
-	for info, err := range v.quarantine.List(ctx, prefix(uploadID)) {
-		if err != nil {
-			return nil, err
-		}
-		there[info.Key] = info.Size
+	if err := v.copyTo(ctx, v.quarantine, uploadID, parts); err != nil {
+		return nil, visible(err)
 	}
-	for _, p := range parts {
-		if size, ok := there[p.ObjectKey]; ok {
-			if size == blobstore.SealedSize(p.SizeBytes) && v.readable(ctx, uploadID, p) {
-				continue
-			}
-			if err := v.quarantine.Delete(ctx, p.ObjectKey); err != nil {
-				return nil, err
-			}
+	for _, mirror := range v.mirrors {
+		if err := v.copyTo(ctx, mirror, uploadID, parts); err != nil {
+			return nil, visible(err)
 		}
-		if err := v.copy(ctx, p.ObjectKey); err != nil {
-			return nil, fmt.Errorf("copy part %d: %w", p.Number, err)
+		for _, p := range parts {
+			if err := v.readable(ctx, mirror, uploadID, p); err != nil {
+				return nil, visible(fmt.Errorf("read part %d back: %w", p.Number, err))
+			}
 		}
 	}
 	return v.open(ctx, v.quarantine, uploadID, parts)
 }
 
-// readable tells whether a copied part authenticates from end to end; one that a crash cut short does not.
-func (v *Vault) readable(ctx context.Context, uploadID string, p custody.Part) bool {
-	content, err := v.open(ctx, v.quarantine, uploadID, []custody.Part{p})
-	if err != nil {
-		return false
+func (v *Vault) copyTo(ctx context.Context, store blobstore.Store, uploadID string, parts []custody.Part) error {
+	there := map[string]int64{}
+	for info, err := range store.List(ctx, prefix(uploadID)) {
+		if err != nil {
+			return err
+		}
+		there[info.Key] = info.Size
 	}
-	_, err = io.CopyBuffer(io.Discard, onlyReader{io.NewSectionReader(content, 0, content.Size())}, make([]byte, blobstore.BlockSize))
-	return errors.Join(err, content.Close()) == nil
+	for _, p := range parts {
+		if size, ok := there[p.ObjectKey]; ok {
+			err := fmt.Errorf("cut short: %w", custody.ErrCorrupt)
+			if size == blobstore.SealedSize(p.SizeBytes) {
+				err = v.readable(ctx, store, uploadID, p)
+			}
+			if err == nil {
+				continue
+			}
+			if errors.Is(err, blobstore.ErrUnavailable) {
+				return err
+			}
+			if err := store.Delete(ctx, p.ObjectKey); err != nil {
+				return err
+			}
+		}
+		if err := v.copy(ctx, store, p.ObjectKey); err != nil {
+			return fmt.Errorf("copy part %d: %w", p.Number, err)
+		}
+	}
+	return nil
 }
 
-func (v *Vault) copy(ctx context.Context, objectKey string) (err error) {
+// readable tells whether a copied part authenticates from end to end; one that a crash cut short does not.
+func (v *Vault) readable(ctx context.Context, store blobstore.Store, uploadID string, p custody.Part) error {
+	content, err := v.open(ctx, store, uploadID, []custody.Part{p})
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(io.Discard, onlyReader{io.NewSectionReader(content, 0, content.Size())}, make([]byte, blobstore.BlockSize))
+	return errors.Join(err, content.Close())
+}
+
+// copier is a store that may be able to copy an object of another store by itself.
+type copier interface {
+	CopyFrom(ctx context.Context, from blobstore.Store, key string) (done bool, err error)
+}
+
+func (v *Vault) copy(ctx context.Context, store blobstore.Store, objectKey string) (err error) {
+	if c, ok := store.(copier); ok {
+		if done, err := c.CopyFrom(ctx, v.staging, objectKey); done || err != nil {
+			return err
+		}
+	}
 	from, err := v.staging.Open(ctx, objectKey)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	to, err := v.quarantine.Create(ctx, objectKey, from.Size())
+	to, err := store.Create(ctx, objectKey, from.Size())
 	if err != nil {
 		return err
 	}
@@ -194,7 +245,18 @@ func (v *Vault) SealArtifact(ctx context.Context, uploadID, name string, text []
 		UploadID: uploadID, Name: name, SizeBytes: int64(len(text)), SHA256: hex.EncodeToString(sum[:]),
 		ObjectKey: prefix(uploadID) + "derived/" + name + "-" + attempt(),
 	}
-	return a, blobstore.Seal(ctx, v.staging, a.ObjectKey, dataKey, artifactAAD(uploadID, name), bytes.NewReader(text), a.SizeBytes)
+	if err := visible(blobstore.Seal(ctx, v.staging, a.ObjectKey, dataKey, artifactAAD(uploadID, name), bytes.NewReader(text), a.SizeBytes)); err != nil {
+		return a, err
+	}
+	// A store that says so and kept nothing must not make an upload READY that nobody can read. Parts are read by the gates.
+	kept, err := v.OpenArtifact(ctx, a)
+	if err == nil && !bytes.Equal(kept, text) {
+		err = errors.New("it is not what was written")
+	}
+	if err != nil {
+		return a, fmt.Errorf("read back %s: %w", name, err)
+	}
+	return a, nil
 }
 
 // OpenArtifact reads derived text back.
@@ -230,7 +292,7 @@ func (v *Vault) Destroy(ctx context.Context, uploadID string) (deletions []custo
 // DestroyNoting is Destroy that has note keep what a backend holds before it is deleted there, so that a count survives
 // whatever interrupts it. What note does not keep is not deleted, but for the data key: that is destroyed in any case.
 func (v *Vault) DestroyNoting(ctx context.Context, uploadID string, note func([]custody.StoredObject) error) (deletions []custody.Deletion, err error) {
-	for _, store := range []blobstore.Store{v.staging, v.quarantine} {
+	for _, store := range v.stores() {
 		held, listErr := objects(ctx, store, uploadID)
 		if listErr == nil && len(held) > 0 {
 			listErr = note(held)
@@ -277,7 +339,7 @@ func objects(ctx context.Context, store blobstore.Store, uploadID string) (held 
 // Uploads lists the ids of the uploads that have objects in any backend.
 func (v *Vault) Uploads(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
-	for _, store := range []blobstore.Store{v.staging, v.quarantine} {
+	for _, store := range v.stores() {
 		for info, err := range store.List(ctx, "uploads/") {
 			if err != nil {
 				return nil, err
@@ -308,9 +370,9 @@ func (v *Vault) Strays(ctx context.Context, uploadID string, named map[string]bo
 	return keys, nil
 }
 
-// Ready answers whether both storage roots do.
+// Ready answers whether every storage root does.
 func (v *Vault) Ready(ctx context.Context) error {
-	for _, store := range []blobstore.Store{v.staging, v.quarantine} {
+	for _, store := range v.stores() {
 		for _, err := range store.List(ctx, "ready/") { // nothing is ever there: the listing itself is the answer
 			if err != nil {
 				return err

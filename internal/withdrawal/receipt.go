@@ -44,16 +44,17 @@ func (s *Service) Receipt(ctx context.Context, c custody.Caller, orgID, receiptI
 	return r, nil
 }
 
-// signer signs with the newest key.
+// signer signs with the newest key that has been announced.
 func (s *Service) signer(ctx context.Context) (jose.Signer, error) {
 	keys, err := s.cfg.Keys.SigningKeys(ctx, custody.PurposeReceipt)
 	if err != nil {
 		return nil, fmt.Errorf("receipt key: %w", err)
 	}
-	if len(keys) == 0 || len(keys[0].Key) != ed25519.SeedSize {
+	signing, ok := custody.SignsAt(keys, custody.Now())
+	if !ok || len(signing.Key) != ed25519.SeedSize {
 		return nil, errors.New("receipt key: there is none that fits")
 	}
-	key := jose.JSONWebKey{Key: ed25519.NewKeyFromSeed(keys[0].Key), KeyID: keys[0].ID}
+	key := jose.JSONWebKey{Key: ed25519.NewKeyFromSeed(signing.Key), KeyID: signing.ID}
 	return jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key}, (&jose.SignerOptions{}).WithType(ReceiptType))
 }
 
@@ -70,8 +71,8 @@ func sign(signer jose.Signer, r custody.Receipt) (string, error) {
 	return signed.CompactSerialize()
 }
 
-// answersEnd is how long a customer upload's own answer, which names the file, can be repeated at most.
-const answersEnd = custody.IdempotencyLifetime + 2*time.Hour
+// answersLifetime is how long an answer can be repeated at most: the sweeper comes once an hour.
+const answersLifetime = custody.IdempotencyLifetime + 2*time.Hour
 
 // remains is what a withdrawal leaves by design; without keyBackups there are no backups of keys. u is the upload as it was
 // withdrawn. (Section 1; section 3.)
@@ -84,9 +85,7 @@ func remains(u custody.Upload, keyBackups time.Duration) []custody.Remnant {
 		{What: "the redacted consent: versions, text digest and time, not who consented"},
 		{What: "the upload's row: ids, kind, status, size, digest, media type as declared, visibility and times"},
 		{What: "this receipt"},
-	}
-	if end := u.CreatedAt.Add(answersEnd); u.Kind != custody.KindPartner && end.After(withdrawnAt) {
-		kept = append(kept, custody.Remnant{What: "the answer to the request that created the upload, which names the file, so that a repeated request gets it again", Until: end})
+		{What: "answers to requests about the upload, without the file's name, so that a repeated request gets them again", Until: withdrawnAt.Add(answersLifetime)},
 	}
 	if keyBackups > 0 {
 		kept = append(kept, custody.Remnant{

@@ -12,13 +12,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 
 	"github.com/accession/accession/internal/custody"
 )
 
 // patience is how long a request waits for the deletion that it asked for.
 const patience = 30 * time.Second
+
+// recheck is how often it looks although nobody told it to: the worker may be another process, and the word of it may be lost.
+const recheck = time.Second
 
 // Store is the metadata that withdrawal reads and, in transactions, changes.
 type Store interface {
@@ -29,6 +35,8 @@ type Store interface {
 	Answered(ctx context.Context, i custody.Idempotency) (requestHash string, a custody.Answer, err error)
 	Changed() <-chan struct{}
 	Scrub(ctx context.Context) error
+	Retention(ctx context.Context, orgID string) (custody.Retention, error)
+	RetentionEnded(ctx context.Context, limit int) ([]custody.RetentionEnded, error)
 	InTx(ctx context.Context, fn func(Tx) error) error
 }
 
@@ -37,7 +45,7 @@ type Tx interface {
 	UploadForChange(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
 	Transition(ctx context.Context, u *custody.Upload, c custody.Change) error
 	BeginWithdrawal(ctx context.Context, w custody.Withdrawing) error
-	CountWithdrawalAttempt(ctx context.Context, uploadID string) error
+	CountWithdrawalAttempt(ctx context.Context, uploadID string, unconfirmed []string) error
 	NoteWithdrawalObjects(ctx context.Context, uploadID string, objects []custody.StoredObject) error
 	WithdrawalObjects(ctx context.Context, uploadID string) ([]custody.DeletedObjects, error)
 	Recalled(ctx context.Context, orgID, uploadID string) ([]custody.Recall, error)
@@ -45,11 +53,16 @@ type Tx interface {
 	FreeQuota(ctx context.Context, u *custody.Upload) (freed int64, err error)
 	InsertReceipt(ctx context.Context, r custody.Receipt, consent custody.Consent) error
 	KeepAnswer(ctx context.Context, i custody.Idempotency, a custody.Answer) error
+	EndedRetention(ctx context.Context, uploadID string) (custody.Retention, error)
+	SetRetention(ctx context.Context, r custody.Retention) error
+	AppendAudit(ctx context.Context, l custody.AuditLine) error
 }
 
 // Vault deletes the bytes and destroys their key. It has note keep what a backend holds before it deletes it.
 type Vault interface {
 	DestroyNoting(ctx context.Context, uploadID string, note func([]custody.StoredObject) error) ([]custody.Deletion, error)
+	// Backends names every backend that has to confirm.
+	Backends() []string
 }
 
 // Config of the service.
@@ -67,10 +80,13 @@ type Service struct {
 	store Store
 	vault Vault
 	cfg   Config
+	look  chan struct{} // asks Run to look at once
 }
 
 // New makes the service.
-func New(store Store, vault Vault, cfg Config) *Service { return &Service{store, vault, cfg} }
+func New(store Store, vault Vault, cfg Config) *Service {
+	return &Service{store, vault, cfg, make(chan struct{}, 1)}
+}
 
 // Withdraw deletes an upload permanently. Render gets the custody.Receipt. It is the same for every status, also for one that
 // is WITHDRAWN already. Errors: access_denied, upload_not_found, deletion_not_confirmed (the deletion goes on by itself).
@@ -101,7 +117,7 @@ func (s *Service) Withdraw(ctx context.Context, c custody.Caller, w custody.With
 	return a, err
 }
 
-// accept makes the content unreadable: from its commit on, no reader and no gate gets at it.
+// accept begins the withdrawal that a request asks for, unless one has begun.
 func (s *Service) accept(ctx context.Context, c custody.Caller, w custody.Withdrawal) error {
 	err := s.store.InTx(ctx, func(tx Tx) error {
 		u, err := tx.UploadForChange(ctx, w.OrgID, w.UploadID)
@@ -111,12 +127,7 @@ func (s *Service) accept(ctx context.Context, c custody.Caller, w custody.Withdr
 		if u.Status == custody.StatusWithdrawing || u.Status == custody.StatusWithdrawn {
 			return nil
 		}
-		if err := tx.Transition(ctx, &u, custody.Change{Trigger: custody.TriggerWithdrawal, Cause: c.Cause()}); err != nil {
-			return err
-		}
-		return tx.BeginWithdrawal(ctx, custody.Withdrawing{
-			UploadID: u.ID, OrgID: u.OrgID, CredentialID: c.CredentialID, Reason: w.Reason, RequestedAt: custody.Now(),
-		})
+		return begin(ctx, tx, u, c.Cause(), custody.Withdrawing{Reason: w.Reason})
 	})
 	if errors.Is(err, custody.ErrNotFound) {
 		return custody.UploadNotFound()
@@ -128,6 +139,8 @@ func (s *Service) accept(ctx context.Context, c custody.Caller, w custody.Withdr
 func (s *Service) await(ctx context.Context, uploadID string) (custody.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	tick := time.NewTicker(recheck)
+	defer tick.Stop()
 	before := -1
 	for {
 		changed := s.store.Changed()
@@ -145,6 +158,7 @@ func (s *Service) await(ctx context.Context, uploadID string) (custody.Receipt, 
 		before = w.Attempts
 		select {
 		case <-changed:
+		case <-tick.C:
 		case <-ctx.Done():
 			return receipt, notConfirmed()
 		}
@@ -168,13 +182,14 @@ func (s *Service) Finish(ctx context.Context, claim custody.Claim) error {
 	deletions, err := s.vault.DestroyNoting(ctx, u.ID, func(objects []custody.StoredObject) error {
 		return s.store.InTx(ctx, func(tx Tx) error { return tx.NoteWithdrawalObjects(ctx, u.ID, objects) })
 	})
-	if err != nil {
-		return errors.Join(fmt.Errorf("deletion not confirmed: %w", err),
-			s.store.InTx(context.WithoutCancel(ctx), func(tx Tx) error { return tx.CountWithdrawalAttempt(ctx, u.ID) }))
+	var signer jose.Signer
+	if err == nil {
+		signer, err = s.signer(ctx)
 	}
-	signer, err := s.signer(ctx)
 	if err != nil {
-		return err
+		ctx := context.WithoutCancel(ctx)
+		return errors.Join(fmt.Errorf("deletion not confirmed: %w", err),
+			s.store.InTx(ctx, func(tx Tx) error { return tx.CountWithdrawalAttempt(ctx, u.ID, s.unconfirmed(deletions)) }))
 	}
 	if err := s.store.InTx(ctx, func(tx Tx) error {
 		if err := tx.Hold(ctx, claim); err != nil {
@@ -201,7 +216,7 @@ func (s *Service) Finish(ctx context.Context, claim custody.Claim) error {
 		}
 		receipt := custody.Receipt{
 			ID: custody.NewID("rct"), Issuer: s.cfg.Issuer, UploadID: u.ID, OrgID: u.OrgID, SHA256: u.SHA256, CredentialID: w.CredentialID, Reason: w.Reason,
-			RequestedAt: w.RequestedAt, WithdrawnAt: u.UpdatedAt, QuotaBytes: freed, Deletions: total(deletions, noted), KeyDestroyedAt: keyDestroyedAt(deletions),
+			RequestedAt: w.RequestedAt, RetainedUntil: w.RetainedUntil, WithdrawnAt: u.UpdatedAt, QuotaBytes: freed, Deletions: total(deletions, noted), KeyDestroyedAt: keyDestroyedAt(deletions),
 			KeyBackupHorizon: duration(s.cfg.KeyBackups), Recalled: recalled, Remains: remains(u, s.cfg.KeyBackups),
 		}
 		if receipt.Recalled == nil {
@@ -218,8 +233,21 @@ func (s *Service) Finish(ctx context.Context, claim custody.Claim) error {
 		return err
 	}
 	// The row forgot name, notes and who consented; so must the file's free pages. The content and its key are gone already.
-	if err := s.store.Scrub(ctx); err != nil {
+	if err := s.store.Scrub(context.WithoutCancel(ctx)); err != nil {
 		s.cfg.Log.WarnContext(ctx, "metadata of a withdrawn upload stays in the log until the next one", "upload_id", u.ID, "error", err)
 	}
 	return nil
+}
+
+// unconfirmed names the backends that are not among those that confirmed. The receipt's signature comes from the key store.
+func (s *Service) unconfirmed(confirmed []custody.Deletion) (names []string) {
+	for _, name := range s.vault.Backends() {
+		if !slices.ContainsFunc(confirmed, func(d custody.Deletion) bool { return d.Backend == name }) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		names = []string{custody.BackendKeys}
+	}
+	return names
 }
