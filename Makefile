@@ -15,10 +15,10 @@ endif
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 TEST_TIMEOUT := 12m
 
-.PHONY: help demo run build test lint bench engines clean
+.PHONY: help demo run build test lint lint-deploy bench engines clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: engines build ## upload a scanned PDF, read its context, withdraw it; leaves nothing behind
 	@scripts/demo.sh
@@ -38,6 +38,9 @@ test: ## everything: engines, lint, all tests against the real engines, race det
 
 lint: ## gofmt, file length, go vet, staticcheck, fences between packages
 	@scripts/lint.sh
+
+lint-deploy: ## the files under deploy/, by promtool, systemd-analyze and helm
+	@scripts/lint-deploy.sh
 
 # One package after the other: two benchmarks at once measure each other.
 bench: engines ## upload throughput, complete, memory, quality, each beside its reference; then Go benchmarks

@@ -23,9 +23,10 @@ type Receipt struct {
 	OrgID               string            `json:"org_id"`
 	SHA256              string            `json:"sha256"`       // of the file; empty where the upload was never whole
 	SizeBytes           int64             `json:"size_bytes"`   // of the file; 0 where the upload was never whole
-	RequestedBy         string            `json:"requested_by"` // a credential_id, or "admin"
+	RequestedBy         string            `json:"requested_by"` // a credential_id, "admin" or "retention"
 	Reason              string            `json:"reason"`
-	RequestedAt         time.Time         `json:"requested_at"` // unreadable from then on
+	RequestedAt         time.Time         `json:"requested_at"`            // unreadable from then on
+	RetainedUntil       time.Time         `json:"retained_until,omitzero"` // the end of the retention that asked for it
 	WithdrawnAt         time.Time         `json:"withdrawn_at"`
 	QuotaBytes          int64             `json:"quota_bytes"`
 	Deletions           []ReceiptDeletion `json:"deletions"`
@@ -35,7 +36,7 @@ type Receipt struct {
 	Remains             []ReceiptRemnant  `json:"remains"`
 }
 
-// ReceiptDeletion is what one backend confirmed: "staging", "quarantine" or "key_store".
+// ReceiptDeletion is what one backend confirmed: "staging", "quarantine", a mirror ("mirror-1", …) or "key_store".
 type ReceiptDeletion struct {
 	Backend      string    `json:"backend"`
 	Objects      int       `json:"objects"`

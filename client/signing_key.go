@@ -12,6 +12,7 @@ import (
 const (
 	PurposeCredential = "credential" // of credentials' tokens
 	PurposeOAuth      = "oauth"      // of access tokens
+	PurposeReceipt    = "receipt"    // of withdrawal receipts; never retired
 )
 
 // SigningKey is a key that the service signs with, as an administrator sees it: never the key itself.

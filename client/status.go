@@ -98,6 +98,14 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
+// WithdrawalState says why an upload is not WITHDRAWN yet.
+type WithdrawalState struct {
+	RequestedAt      time.Time `json:"requested_at"` // unreadable from then on
+	Attempts         int       `json:"attempts"`     // deletions that were not confirmed everywhere; it is tried again without end
+	Unconfirmed      []string  `json:"unconfirmed"`  // the backends that did not confirm the newest attempt
+	UnconfirmedSince time.Time `json:"unconfirmed_since,omitzero"`
+}
+
 // UploadStatus is the status of an upload: metadata only, no content.
 type UploadStatus struct {
 	UploadID       string    `json:"upload_id"`
@@ -113,6 +121,10 @@ type UploadStatus struct {
 	UpdatedAt      time.Time `json:"updated_at,omitzero"`
 	ExpiresAt      time.Time `json:"expires_at,omitzero"`
 	Failure        *Failure  `json:"failure,omitempty"`
+	// RetainedUntil is when it is withdrawn by itself; zero where the organization has no retention.
+	RetainedUntil time.Time `json:"retained_until,omitzero"`
+	// Withdrawal is set while WITHDRAWING.
+	Withdrawal *WithdrawalState `json:"withdrawal,omitempty"`
 	// ETag names this version; send it in StatusOptions to hear of the next one only.
 	ETag     string   `json:"-"`
 	Response Response `json:"-"`

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that the engines accession needs are here, and says which ones it found.
 # Installs what is missing with apt-get; changes nothing when all is there. With
-# --for-tests also a C compiler, which Go's race detector needs, and the linter of the contract.
+# --for-tests also a C compiler, which Go's race detector needs, the linter of the contract, PostgreSQL, and an S3 service.
 # Safe to run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,6 +19,16 @@ row() { printf '  %-18s %s\n' "$1" "$2"; }
 reads_english() { tesseract --list-langs 2>/dev/null | grep -qx eng && tesseract --list-langs 2>/dev/null | grep -qx osd; }
 compiles() { command -v "${CC:-gcc}" >/dev/null && printf '#include <stdlib.h>\n' | "${CC:-gcc}" -E - >/dev/null 2>&1; }
 
+# The newest PostgreSQL that is installed: the tests start servers of their own.
+database_server() { { type -P postgres || ls -v /usr/lib/postgresql/*/bin/postgres; } 2>/dev/null | tail -n 1; }
+
+# The S3 service of the tests, built once, pinned.
+versitygw=v1.8.0
+s3_server() {
+  [ "$(go version -m .cache/bin/versitygw 2>/dev/null | awk '$1 == "mod" { print $3 }')" = $versitygw ] ||
+    GOBIN="$PWD/.cache/bin" CGO_ENABLED=0 go install github.com/versity/versitygw/cmd/versitygw@$versitygw
+}
+
 # Go comes first: without it nothing else is worth installing.
 wanted=$(awk '$1 == "go" { print $2 }' go.mod)
 command -v go >/dev/null || fail "Go is not installed; install Go $wanted or newer from https://go.dev/dl"
@@ -33,6 +43,7 @@ command -v tesseract >/dev/null || missing+=(tesseract-ocr)
 reads_english || missing+=(tesseract-ocr-eng tesseract-ocr-osd)
 [ $for_tests = no ] || compiles || missing+=(gcc libc6-dev)
 [ $for_tests = no ] || { command -v node && command -v npm; } >/dev/null || missing+=(nodejs npm)
+[ $for_tests = no ] || [ -n "$(database_server)" ] || missing+=(postgresql)
 
 # Packages start their daemons when they are installed. accession runs a clamd of its own, so ask for none
 # of that, in the way Debian has for it, unless the machine already has a policy.
@@ -57,6 +68,7 @@ install_missing() {
       tesseract-ocr-eng) row "$package" "English, for tesseract" ;;
       tesseract-ocr-osd) row "$package" "tells which way up a page is" ;;
       nodejs | npm) row "$package" "runs the linter of the contract" ;;
+      postgresql) row "$package" "keeps metadata and keys in the tests of replicas" ;;
       gcc | libc6-dev) row "$package" "builds the race detector of the tests" ;;
     esac
   done
@@ -64,6 +76,11 @@ install_missing() {
     printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
     "${as_root[@]}" chmod 755 $policy
     trap '"${as_root[@]}" rm -f $policy' EXIT
+  fi
+  # The tests' servers are their own; Debian's package would make and run one more.
+  if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    "${as_root[@]}" mkdir -p /etc/postgresql-common
+    printf 'create_main_cluster = false\n' | "${as_root[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
   fi
   local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq
     -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0)
@@ -94,6 +111,12 @@ row tesseract "${reader#tesseract } with English"
 if [ $for_tests = yes ]; then
   compiles || fail "no working C compiler; install gcc and libc6-dev"
   row "${CC:-gcc}" "$("${CC:-gcc}" -dumpfullversion -dumpversion | head -n 1) (for the race detector)"
+  server=$("$(database_server)" --version) || fail "PostgreSQL does not run; install postgresql"
+  row postgres "${server#postgres (PostgreSQL) } (for the tests of replicas)"
+  s3_server || fail "versitygw $versitygw, the S3 service of the tests, could not be installed (see above)"
+  row versitygw "$versitygw (for the tests of S3 storage)"
   scripts/lint-openapi.sh --install || fail "the linter of the contract cannot run (see above)"
   row redocly "$(scripts/lint-openapi.sh --version) (for the contract)"
+  scripts/mcp-clients.sh >/dev/null || fail "the MCP clients of the tests could not be installed (see above)"
+  row "mcp clients" "conformance $(sed -n 's/.*conformance": "\(.*\)",*/\1/p' e2e/testdata/mcp/package.json), inspector, TypeScript SDK (for the tests of MCP)"
 fi

@@ -11,6 +11,7 @@ import (
 type App struct {
 	Args                               []string // without the program's name
 	Getenv                             func(string) string
+	Environ                            []string // NAME=value; only to warn of names that nobody reads
 	Stdin                              io.Reader
 	Stdout, Stderr                     io.Writer
 	StdoutIsTerminal, StderrIsTerminal bool

@@ -32,6 +32,9 @@ the metadata names; the backup is kept, and lists it.`,
 			if blobs == "" {
 				blobs = filepath.Join(data, "blobs")
 			}
+			if blobstore.IsS3(blobs) {
+				return usagef("the objects lie in S3, which this command does not copy: keep the quarantine storage or a mirror in another service, and back up the metadata with SQLite's own means; see docs/operations.md")
+			}
 			s, err := backup.Take(cmd.Context(), backup.Source{
 				Metadata: filepath.Join(data, "metadata.db"), Blobs: blobs, SealedSize: blobstore.SealedSize,
 			}, out)

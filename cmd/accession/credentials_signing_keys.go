@@ -12,7 +12,7 @@ import (
 func newSigningKeysCommand(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "signing-keys",
-		Short: "List, rotate and retire the keys that credentials and access tokens are signed with",
+		Short: "List, rotate and retire the keys that credentials, access tokens and receipts are signed with",
 		Args:  noSuchCommand,
 
 		SuggestionsMinimumDistance: 2,
@@ -23,10 +23,10 @@ func newSigningKeysCommand(app *App) *cobra.Command {
 		func(ctx context.Context, service *client.Client, _, _ string) (*client.SigningKeyList, error) {
 			return service.ListSigningKeys(ctx)
 		})
-	rotate := signingKeyCommand(app, "rotate PURPOSE", "Add a key: "+client.PurposeCredential+" or "+client.PurposeOAuth, []string{"PURPOSE"},
+	rotate := signingKeyCommand(app, "rotate PURPOSE", "Add a key: "+client.PurposeCredential+", "+client.PurposeOAuth+" or "+client.PurposeReceipt, []string{"PURPOSE"},
 		func(purpose string) error {
-			if purpose != client.PurposeCredential && purpose != client.PurposeOAuth {
-				return usagef("PURPOSE has to be %s or %s", client.PurposeCredential, client.PurposeOAuth)
+			if purpose != client.PurposeCredential && purpose != client.PurposeOAuth && purpose != client.PurposeReceipt {
+				return usagef("PURPOSE has to be %s, %s or %s", client.PurposeCredential, client.PurposeOAuth, client.PurposeReceipt)
 			}
 			return nil
 		},
@@ -34,7 +34,7 @@ func newSigningKeysCommand(app *App) *cobra.Command {
 			return listOf(service.RotateSigningKey(ctx, purpose, key))
 		})
 	rotate.Long = `Adds a key, without a restart: every replica learns of it, and two minutes later it signs. The key before it
-verifies until it is retired.`
+verifies until it is retired; one of withdrawal receipts verifies for ever.`
 	var force bool
 	retire := signingKeyCommand(app, "retire KEY_ID", "Destroy a key: what it signed is refused from then on", []string{"KEY_ID"}, nil,
 		func(ctx context.Context, service *client.Client, keyID, key string) (*client.SigningKeyList, error) {

@@ -155,7 +155,7 @@ func TestCredentialsFromIssueToRevocation(t *testing.T) {
 		{[]string{"credentials", "rotate", first.CredentialID}, exitConflict, "credential_not_active"},
 		{[]string{"credentials", "rotate", first.CredentialID, "--overlap", "1000h"}, exitFailure, "/overlap_seconds"},
 		{[]string{"credentials", "rotate", first.CredentialID, "--expires-at", "soon"}, exitUsage, "2027-05-01"},
-		{[]string{"credentials", "signing-keys", "rotate", "sandbox"}, exitUsage, "credential or oauth"},
+		{[]string{"credentials", "signing-keys", "rotate", "sandbox"}, exitUsage, "credential, oauth or receipt"},
 		{[]string{"credentials", "signing-keys", "retire", "key_none"}, exitNotFound, "signing-keys list"},
 	} {
 		s.run(c.args...).want(t, c.code, "", c.says)
@@ -208,6 +208,7 @@ func TestSigningKeysFromRotationToRetirement(t *testing.T) {
 	if got := keys(); len(got) != 4 || got[0].SignsFrom.Sub(got[0].CreatedAt) != 2*time.Minute {
 		t.Errorf("after the rotation: %+v", got)
 	}
+	s.run("credentials", "signing-keys", "rotate", "receipt").want(t, exitOK, "signing", "") // the first: nobody needs to learn of it before
 	if s.quota(first.Token) != 200 || s.quota(access) != 200 {
 		t.Error("a rotation ended what was there")
 	}

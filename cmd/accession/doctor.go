@@ -30,10 +30,13 @@ func newDoctorCommand(app *App) *cobra.Command {
 		Short: "Tell which engines, versions and signatures are here, and what is missing",
 		Args:  positional(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.load(cmd.Flags()); err != nil {
+				return err
+			}
 			if s.Data == "" {
 				s.Data = "." // only the engines are looked at
 			}
-			if err := s.check(cmd.Flags()); err != nil {
+			if err := s.validate(); err != nil {
 				return err
 			}
 			found := examine(cmd.Context(), s)
@@ -64,11 +67,12 @@ func newDoctorCommand(app *App) *cobra.Command {
 func examine(ctx context.Context, s settings) []finding {
 	var found []finding
 	if s.ClamdAddress == "" {
-		found = append(found, examineClamAV(scanner.Inspect(ctx, "", s.ClamAVDatabase), s.signaturesMaxAge())...)
+		found = append(found, examineClamAV(scanner.Inspect(ctx, "", s.ClamAVDatabase), s.SignaturesMaxAge)...)
 		found = append(found, examineScratch(scanner.InspectScratch()))
 	} else {
-		found = append(found, examineClamd(ctx, s.ClamdAddress, s.signaturesMaxAge()))
+		found = append(found, examineClamd(ctx, s.ClamdAddress, s.SignaturesMaxAge))
 	}
+	found = append(found, examineStorage(ctx, &s.storageSettings)...)
 	for _, f := range extract.New(s.extraction(nil)).Inspect(ctx) {
 		found = append(found, finding(f))
 	}

@@ -17,6 +17,14 @@ func (svc *service) requests() httpapi.Requests {
 	return svc.metrics
 }
 
+// follows is who follows requests; nil where nobody collects traces.
+func (svc *service) follows() httpapi.Traces {
+	if svc.traces == nil {
+		return nil
+	}
+	return svc.traces
+}
+
 // door is what the REST door needs besides the rooms behind it.
 func (svc *service) door(ctx context.Context, baseURL string) (httpapi.Config, error) {
 	keys, err := svc.keys.SigningKeys(ctx, "sandbox")
@@ -31,7 +39,11 @@ func (svc *service) door(ctx context.Context, baseURL string) (httpapi.Config, e
 	if err != nil {
 		return httpapi.Config{}, fmt.Errorf("--rate-limits: %w", err)
 	}
-	limits, err := ratelimit.New(ratelimit.Config{Rates: rates})
+	counting := ratelimit.Config{Rates: rates}
+	if svc.settings.shared() {
+		counting.Store = svc.store
+	}
+	limits, err := ratelimit.New(counting)
 	if err != nil {
 		return httpapi.Config{}, err
 	}
@@ -41,6 +53,6 @@ func (svc *service) door(ctx context.Context, baseURL string) (httpapi.Config, e
 	}
 	return httpapi.Config{
 		BaseURL: baseURL, MaxPartBytes: svc.settings.PartSizeBytes, Log: svc.log,
-		Sandbox: trial, Limits: limits, TrustedProxies: proxies, Requests: svc.requests(),
+		Sandbox: trial, Limits: limits, TrustedProxies: proxies, Requests: svc.requests(), Traces: svc.follows(),
 	}, nil
 }

@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/metrics"
@@ -21,11 +24,21 @@ func (svc *service) openMetrics() {
 		return
 	}
 	svc.metrics = metrics.New(version)
-	svc.metrics.Watch(metrics.Probes{
+	var gates []string
+	for _, g := range custody.Gates {
+		gates = append(gates, string(g.Name))
+	}
+	svc.metrics.Expect(gates, []string{"gates", "deletions", "rescans"})
+	svc.metrics.Watch(svc.probes(), svc.log)
+}
+
+// probes are asked at every scrape. They begin once everything is open.
+func (svc *service) probes() metrics.Probes {
+	return metrics.Probes{
 		Queues: func(ctx context.Context) (map[string]metrics.Queue, error) {
 			queues := map[string]metrics.Queue{}
 			for name, lane := range map[string]custody.Lane{"gates": custody.LaneGates, "deletions": custody.LaneDeletions, "rescans": custody.LaneRescans} {
-				waits, oldest, err := svc.store.Backlog(ctx, lane)
+				waits, oldest, err := svc.store.Backlog(custody.AcrossOrganizations(ctx), lane)
 				if err != nil {
 					return nil, err
 				}
@@ -38,10 +51,52 @@ func (svc *service) openMetrics() {
 			return engine.SignatureDate, err
 		},
 		Rescans: func(ctx context.Context) (int, error) {
-			state, err := svc.store.RescanState(ctx, custody.RescanScope{}, custody.Now())
+			state, err := svc.store.RescanState(custody.AcrossOrganizations(ctx), custody.RescanScope{}, custody.Now())
 			return state.Waiting, err
 		},
-	}, svc.log)
+		Webhooks: func(ctx context.Context) (w metrics.Webhooks, err error) {
+			w.Waiting, w.Dead, w.Oldest, err = svc.store.WebhookBacklog(custody.AcrossOrganizations(ctx))
+			return w, err
+		},
+		Quota: func(ctx context.Context) (metrics.Quota, error) {
+			q, err := svc.store.QuotaOfAll(custody.AcrossOrganizations(ctx))
+			return metrics.Quota{
+				Organizations: q.Organizations, NearlyFull: q.NearlyFull, Allowance: q.AllowanceBytes, Used: q.UsedBytes, Reserved: q.ReservedBytes,
+			}, err
+		},
+		Ready: map[string]func(context.Context) error{
+			"store": func(ctx context.Context) error { return svc.store.Ping(ctx) },
+			"blobs": func(ctx context.Context) error { return svc.vault.Ready(ctx) },
+			"keys":  func(ctx context.Context) error { return svc.keys.Ready(ctx) },
+		},
+		Pools: func() map[string]metrics.Pool {
+			pools := map[string]metrics.Pool{}
+			for name, connections := range svc.pools {
+				open, inUse, limit := connections()
+				pools[name] = metrics.Pool{Open: open, InUse: inUse, Limit: limit}
+			}
+			return pools
+		},
+		Storage: svc.disks(),
+	}
+}
+
+// disks are the folders whose room the service depends on; storage that is no folder has none.
+func (svc *service) disks() map[string]func() (free, size int64, err error) {
+	disks := map[string]func() (free, size int64, err error){}
+	for name, root := range map[string]string{"data": svc.settings.Data, "blobs": svc.settings.Blobs, "quarantine": svc.settings.Quarantine} {
+		if root == "" || strings.Contains(root, "://") {
+			continue
+		}
+		disks[name] = func() (free, size int64, err error) {
+			var s unix.Statfs_t
+			if err := unix.Statfs(root, &s); err != nil {
+				return 0, 0, err
+			}
+			return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil
+		}
+	}
+	return disks
 }
 
 // rescanned counts what the pipeline says of a re-scan, if anybody listens.

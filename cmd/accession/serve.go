@@ -11,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/httpapi"
 )
-
-// drain is how long requests may take to end once the service stops; the workers give their uploads back meanwhile.
-const drain = 5 * time.Second
 
 func newServeCommand(app *App) *cobra.Command {
 	var s settings
@@ -24,7 +22,8 @@ func newServeCommand(app *App) *cobra.Command {
 		Short: "Run the whole service: API, workers, and a clamd of its own",
 		Long: `Runs the whole service with nothing else configured: metadata in SQLite, bytes in folders, workers in the
 process, and a clamd that it starts and watches itself, all under the data folder.
-SIGTERM or Ctrl-C drains requests and stops; work that is under way goes on at the next start.`,
+Every setting is a flag, an environment variable, or a key of the YAML file that --config names; see accession config.
+SIGTERM or Ctrl-C fails /readyz, drains requests and stops; work that is under way goes on elsewhere, or at the next start.`,
 		Args: positional(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.check(cmd.Flags()); err != nil {
@@ -39,21 +38,27 @@ SIGTERM or Ctrl-C drains requests and stops; work that is under way goes on at t
 
 func (a *App) serve(ctx context.Context, s settings) (err error) {
 	log := slog.New(slog.NewJSONHandler(a.Stderr, nil))
+	for _, warning := range s.doubts(a.Environ) {
+		log.WarnContext(ctx, warning)
+	}
+	ctx = custody.AcrossOrganizations(ctx) // of the service itself; a request sees what its caller may see
 	svc, err := openService(ctx, s, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, svc.close()) }()
-	token, place, err := adminToken(s.Data, a.Getenv(envAdminToken))
-	if err != nil {
-		return err
+	var secret *certificate
+	if s.TLSCert != "" {
+		if secret, err = openCertificate(s.TLSCert, s.TLSKey, log); err != nil {
+			return err
+		}
 	}
 	listener, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
 	baseURL := s.baseURL(listener.Addr())
-	handler, err := svc.handler(ctx, baseURL, token)
+	handler, place, err := svc.answers(ctx, baseURL)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -66,7 +71,10 @@ func (a *App) serve(ctx context.Context, s settings) (err error) {
 	defer stopWorking()
 	svc.work(working)
 
-	server := httpapi.Server(handler)
+	if secret != nil {
+		listener = httpapi.TLS(listener, secret.config(), log, svc.requests())
+	}
+	server := httpapi.Server(svc.leaving(handler))
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // peers that break off are no news
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(httpapi.Listener(listener, log, svc.requests())) }()
@@ -74,20 +82,30 @@ func (a *App) serve(ctx context.Context, s settings) (err error) {
 	if place != "" {
 		fmt.Fprintf(a.Stdout, "admin token: %s\n", place)
 	}
-	log.InfoContext(ctx, "ready", "base_url", baseURL, "version", version)
+	log.InfoContext(ctx, "ready", "base_url", baseURL, "version", version, "roles", s.Roles)
 
 	select {
 	case err := <-served:
-		stopWorking()
 		return err
 	case <-ctx.Done():
 	}
-	log.InfoContext(ctx, "stopping")
+	return svc.drain(context.WithoutCancel(ctx), server, served)
+}
+
+// drain ends the requests: /readyz fails first and, for as long as balancers need to notice, requests are still taken; then
+// nobody is let in, and those inside may end. Workers go on meanwhile: a withdrawal's request waits for them.
+func (svc *service) drain(ctx context.Context, server *http.Server, served <-chan error) error {
+	svc.log.InfoContext(ctx, "stopping", "drain_delay", svc.settings.DrainDelay.String(), "drain_time", svc.settings.DrainTime.String())
+	close(svc.stopping)
+	select {
+	case err := <-served:
+		return err
+	case <-time.After(svc.settings.DrainDelay):
+	}
 	close(svc.closing)
-	stopWorking()
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	ending, cancel := context.WithTimeout(ctx, svc.settings.DrainTime)
 	defer cancel()
-	if server.Shutdown(stopping) != nil { // what still runs was never acknowledged; clients resume
+	if server.Shutdown(ending) != nil { // what still runs was never acknowledged; clients resume
 		_ = server.Close() // it has closed the listener already, and connections have nobody to tell
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/accession/accession/internal/aicontext"
-	"github.com/accession/accession/internal/blobstore"
 	"github.com/accession/accession/internal/evidence"
 	"github.com/accession/accession/internal/extract"
 	"github.com/accession/accession/internal/httpapi"
@@ -27,40 +26,49 @@ import (
 	"github.com/accession/accession/internal/pipeline"
 	"github.com/accession/accession/internal/rescan"
 	"github.com/accession/accession/internal/scanner"
-	"github.com/accession/accession/internal/sqldb"
 	"github.com/accession/accession/internal/sqlstore"
+	"github.com/accession/accession/internal/telemetry"
 	"github.com/accession/accession/internal/tenant"
 	"github.com/accession/accession/internal/upkeep"
 	"github.com/accession/accession/internal/vault"
+	"github.com/accession/accession/internal/webhook"
 	"github.com/accession/accession/internal/withdrawal"
 )
 
 // service is one installation, opened. Its parts close in the reverse order of their opening.
 type service struct {
-	settings  settings
-	log       *slog.Logger
-	store     *sqlstore.Store
-	vault     *vault.Vault
-	keys      *keystore.Store
-	scanner   clamav
-	extractor *extract.Extractor
-	runner    *pipeline.Runner
-	rescans   *rescan.Service
-	metrics   *metrics.Metrics // nil: nobody listens for them
-	closing   chan struct{}    // closed when the service begins to stop
-	working   sync.WaitGroup
-	closers   []func() error
+	settings   settings
+	log        *slog.Logger
+	store      *sqlstore.Store
+	vault      *vault.Vault
+	keys       *keystore.Store
+	scanner    clamav
+	extractor  *extract.Extractor
+	runner     *pipeline.Runner
+	rescans    *rescan.Service
+	hooks      *webhook.Service
+	retentions func(context.Context)                      // withdraws what is past its retention
+	metrics    *metrics.Metrics                           // nil: nobody listens for them
+	traces     *telemetry.Traces                          // nil: nobody collects them
+	pools      map[string]func() (open, inUse, limit int) // of databases that have one
+	stopping   chan struct{}                              // closed when the process is asked to stop
+	closing    chan struct{}                              // closed when requests that would last have to end
+	working    sync.WaitGroup
+	closers    []func() error
 }
 
 // openService opens everything under the data folder and starts the engines; no worker runs and nobody listens yet.
 func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service, err error) {
-	svc := &service{settings: s, log: log, closing: make(chan struct{})}
+	svc := &service{settings: s, log: log, stopping: make(chan struct{}), closing: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, svc.close())
 		}
 	}()
 	if err := svc.lock(); err != nil {
+		return nil, err
+	}
+	if err := svc.openTelemetry(ctx); err != nil {
 		return nil, err
 	}
 	if err := svc.openStores(ctx); err != nil {
@@ -73,17 +81,17 @@ func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service,
 	if err != nil {
 		return nil, err
 	}
-	svc.openMetrics()
 	var store pipeline.Store = pipelineStore{svc.store}
 	if svc.metrics != nil {
 		store = observedStore{pipelineStore{svc.store}, svc.metrics}
 	}
 	limits := contextGates{}
-	scan := freshSignatures{scanGate{scanner.NewPacked(svc.scanner, unpacker{svc.extractor})}, svc.scanner, s.signaturesMaxAge()}
-	svc.rescans = rescan.New(rescanStore{svc.store}, rescanEngine{svc.scanner}, s.signaturesCheck(), log)
-	svc.runner = pipeline.New(store, svc.vault,
+	scan := freshSignatures{scanGate{scanner.NewPacked(svc.scanner, unpacker{svc.extractor})}, svc.scanner, s.SignaturesMaxAge}
+	svc.hooks = svc.webhooks()
+	svc.rescans = rescan.New(rescanStore{svc.store}, rescanEngine{svc.scanner}, s.SignaturesCheck, log)
+	svc.runner = pipeline.New(store, svc.observedVault(),
 		pipeline.Engines{Scanner: scan, Extractor: extractGate{svc.extractor}, Summarizer: limits, Composer: limits},
-		pipeline.Config{Gates: gates, Slots: max(2, runtime.NumCPU()), Log: log, Rescanned: svc.rescanned})
+		pipeline.Config{Gates: gates, Slots: max(2, runtime.NumCPU()), Log: log, Rescanned: svc.rescanned, Watch: svc.watch()})
 	return svc, nil
 }
 
@@ -104,71 +112,10 @@ func (svc *service) lock() error {
 }
 
 func (svc *service) openStores(ctx context.Context) error {
-	keysPath := filepath.Join(svc.settings.Data, "keys.db")
-	_, statErr := os.Stat(keysPath)
-	if _, err := os.Stat(filepath.Join(svc.settings.Data, "metadata.db")); err == nil && errors.Is(statErr, fs.ErrNotExist) {
-		return fmt.Errorf("%s has metadata and no key store; bring it first: accession restore keys", svc.settings.Data)
-	}
-	// Wrapped keys without their key file can never be opened again: a new key file would hide that.
-	keeper, err := svc.openKeeper(ctx, statErr == nil)
-	if err != nil {
+	if err := svc.openDatabases(ctx); err != nil {
 		return err
 	}
-	keysDB, err := svc.openDatabase(keysPath, sqldb.SQLiteOptions{SecureDelete: true})
-	if err != nil {
-		return err
-	}
-	if svc.keys, err = keystore.Open(ctx, keysDB, keeper); err != nil {
-		return fmt.Errorf("key store: %w", err)
-	}
-	metadata, err := svc.openDatabase(filepath.Join(svc.settings.Data, "metadata.db"), sqldb.SQLiteOptions{SecureDelete: true})
-	if err != nil {
-		return err
-	}
-	if svc.store, err = sqlstore.Open(ctx, metadata); err != nil {
-		return fmt.Errorf("metadata: %w", err)
-	}
-	// The folder's lock is ours: whoever held uploads is dead, and their leases need not run out first.
-	if err := svc.store.InTx(ctx, func(tx *sqlstore.Tx) error { return tx.ReleaseAll(ctx) }); err != nil {
-		return fmt.Errorf("metadata: %w", err)
-	}
-	staging, err := blobstore.NewDisk("staging", svc.settings.Blobs)
-	if err != nil {
-		return err
-	}
-	svc.closers = append(svc.closers, staging.Close)
-	quarantine, err := blobstore.NewDisk("quarantine", svc.settings.Quarantine)
-	if err != nil {
-		return err
-	}
-	svc.closers = append(svc.closers, quarantine.Close)
-	svc.vault = vault.New(svc.keys, staging, quarantine)
-	return nil
-}
-
-// openKeeper opens what wraps the keys; a key file is made where it is not there, unless mustExist.
-func (svc *service) openKeeper(ctx context.Context, mustExist bool) (keystore.Keeper, error) {
-	if service, _ := keystore.IsKeyService(svc.settings.Keys); service {
-		keeper, err := keystore.OpenKeyService(ctx, svc.settings.Keys)
-		if err == nil {
-			svc.closers = append(svc.closers, keeper.Close)
-		}
-		return keeper, err
-	}
-	keeper, err := keystore.OpenKeyFile(svc.settings.Keys, mustExist)
-	if err == nil {
-		svc.closers = append(svc.closers, keeper.Close)
-	}
-	return keeper, err
-}
-
-func (svc *service) openDatabase(path string, o sqldb.SQLiteOptions) (*sqldb.SQLite, error) {
-	db, err := sqldb.OpenSQLite(path, o)
-	if err != nil {
-		return nil, err
-	}
-	svc.closers = append(svc.closers, db.Close)
-	return db, nil
+	return svc.openVault(ctx)
 }
 
 func (svc *service) openEngines(ctx context.Context) (err error) {
@@ -189,7 +136,7 @@ func (svc *service) openEngines(ctx context.Context) (err error) {
 		svc.log.WarnContext(ctx, "NO FULL SIGNATURE DATABASE: the malware scan protects from next to nothing", "advice", database.Advice)
 	}
 	managed, err := scanner.StartManaged(context.WithoutCancel(ctx), scanner.ManagedConfig{
-		Dir: filepath.Join(svc.settings.Data, "clamd"), Database: svc.settings.ClamAVDatabase, CheckEvery: svc.settings.signaturesCheck(), Log: svc.log,
+		Dir: filepath.Join(svc.settings.Data, "clamd"), Database: svc.settings.ClamAVDatabase, CheckEvery: svc.settings.SignaturesCheck, Log: svc.log,
 	})
 	if err != nil {
 		return err
@@ -202,7 +149,7 @@ func (svc *service) openEngines(ctx context.Context) (err error) {
 // handler joins the rooms behind the REST door.
 func (svc *service) handler(ctx context.Context, baseURL, adminToken string) (http.Handler, error) {
 	tenants, err := tenant.New(ctx, tenantStore{svc.store}, tenant.Config{
-		AdminToken: adminToken, AllowanceBytes: svc.settings.QuotaBytes, Keys: svc.keys, Issuer: baseURL, Resources: []string{baseURL, baseURL + "/mcp"},
+		AdminToken: adminToken, AllowanceBytes: svc.settings.QuotaBytes, Keys: svc.keys, Issuer: baseURL, Resources: []string{baseURL, svc.settings.mcpURL(baseURL)},
 	})
 	if err != nil {
 		return nil, err
@@ -211,26 +158,37 @@ func (svc *service) handler(ctx context.Context, baseURL, adminToken string) (ht
 	if err != nil {
 		return nil, err
 	}
-	withdrawals := withdrawal.New(withdrawalStore{svc.store}, svc.vault, withdrawal.Config{
-		Keys: svc.keys, Issuer: baseURL, KeyBackups: svc.settings.keyBackupHorizon(), Interrupt: svc.runner.Interrupt, Log: svc.log,
+	withdrawals := svc.withdrawals(baseURL)
+	contexts := aicontext.NewService(contextStore{svc.store}, svc.observedVault())
+	uploads := intake.New(intakeStore{svc.store}, svc.observedVault(), svc.runner, intake.Config{
+		PartSizeBytes: svc.settings.PartSizeBytes, ReservationLifetime: svc.settings.Reservation, Closing: svc.closing, Log: svc.log,
 	})
-	svc.runner.Connect(withdrawals)
+	if door.MCP, err = svc.agents(baseURL, contexts, uploads); err != nil {
+		return nil, err
+	}
+	door.Webhooks = svc.hooks
+	door.MCPURL, door.SecurityContact = svc.settings.mcpURL(baseURL), svc.settings.SecurityContact
 	return httpapi.New(
 		door,
-		intake.New(intakeStore{svc.store}, svc.vault, svc.runner, intake.Config{
-			PartSizeBytes: svc.settings.PartSizeBytes, ReservationLifetime: svc.settings.reservation(), Closing: svc.closing, Log: svc.log,
-		}),
+		uploads,
 		withdrawals,
-		aicontext.NewService(contextStore{svc.store}, svc.vault),
+		contexts,
 		tenants,
 		svc.rescans,
 		evidence.New(svc.store),
 		upkeep.New(upkeepStore{svc.store}, svc.vault, svc.log),
-		httpapi.Check{Name: "store", Readiness: ready(svc.store.Ping)},
-		httpapi.Check{Name: "blobs", Readiness: ready(svc.vault.Ready)},
-		httpapi.Check{Name: "keys", Readiness: ready(svc.keys.Ready)},
-		httpapi.Check{Name: "scanner", Readiness: ready(svc.scannerAnswers), Informs: true},
+		svc.checks()...,
 	)
+}
+
+// withdrawals joins the room that requests and workers share.
+func (svc *service) withdrawals(baseURL string) *withdrawal.Service {
+	withdrawals := withdrawal.New(withdrawalStore{svc.store}, svc.observedVault(), withdrawal.Config{
+		Keys: svc.keys, Issuer: baseURL, KeyBackups: svc.settings.KeyBackupHorizon, Interrupt: svc.runner.Interrupt, Log: svc.log,
+	})
+	svc.runner.Connect(withdrawals)
+	svc.retentions = withdrawals.Run
+	return withdrawals
 }
 
 func (svc *service) scannerAnswers(ctx context.Context) error {
@@ -242,21 +200,27 @@ type ready func(context.Context) error
 
 func (r ready) Ready(ctx context.Context) error { return r(ctx) }
 
-// work runs the workers until ctx ends.
+// work runs the workers until ctx ends. A process without the role of a worker only warms its extractor, which reads the texts of
+// customers inside their requests.
 func (svc *service) work(ctx context.Context) {
+	svc.working.Go(func() {
+		if err := svc.extractor.Warm(ctx); err != nil && ctx.Err() == nil {
+			svc.log.WarnContext(ctx, "extraction engines are not warm", "error", err)
+		}
+	})
+	if !svc.settings.has(roleWorker) {
+		return
+	}
 	svc.working.Go(func() { svc.runner.Run(ctx) })
 	svc.working.Go(func() { svc.rescans.Run(ctx) })
+	svc.working.Go(func() { svc.hooks.Run(ctx) })
+	svc.working.Go(func() { svc.retentions(ctx) })
 	svc.working.Go(func() {
 		if err := svc.findLostKeys(ctx); err != nil && ctx.Err() == nil {
 			svc.log.WarnContext(ctx, "could not look for uploads without a data key", "error", err)
 		}
 	})
 	svc.working.Go(func() { pipeline.NewSweeper(pipelineSweepStore{svc.store}, svc.vault, svc.log).Run(ctx) })
-	svc.working.Go(func() {
-		if err := svc.extractor.Warm(ctx); err != nil && ctx.Err() == nil {
-			svc.log.WarnContext(ctx, "extraction engines are not warm", "error", err)
-		}
-	})
 }
 
 // close waits for the workers and closes everything.
@@ -273,9 +237,6 @@ func (svc *service) close() (err error) {
 // place is where a kept one lies.
 func adminToken(data, given string) (token, place string, err error) {
 	if given != "" {
-		if len(given) < tenant.MinAdminToken {
-			return "", "", usagef("%s must have %d characters or more", envAdminToken, tenant.MinAdminToken)
-		}
 		return given, "", nil
 	}
 	place = filepath.Join(data, "admin-token")

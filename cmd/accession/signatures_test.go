@@ -15,18 +15,18 @@ import (
 
 func TestSettingsOfSignatures(t *testing.T) {
 	s, err := checked(t, nil)
-	if err != nil || s.signaturesMaxAge() != 0 || s.signaturesCheck() != time.Minute {
-		t.Errorf("by default %s, %s, %v", s.signaturesMaxAge(), s.signaturesCheck(), err)
+	if err != nil || s.SignaturesMaxAge != 0 || s.SignaturesCheck != time.Minute {
+		t.Errorf("by default %s, %s, %v", s.SignaturesMaxAge, s.SignaturesCheck, err)
 	}
 	s, err = checked(t, map[string]string{"ACCESSION_SIGNATURES_MAX_AGE": "168h", "ACCESSION_SIGNATURES_CHECK_EVERY": "5s"})
-	if err != nil || s.signaturesMaxAge() != 168*time.Hour || s.signaturesCheck() != 5*time.Second {
-		t.Errorf("from the environment %s, %s, %v", s.signaturesMaxAge(), s.signaturesCheck(), err)
+	if err != nil || s.SignaturesMaxAge != 168*time.Hour || s.SignaturesCheck != 5*time.Second {
+		t.Errorf("from the environment %s, %s, %v", s.SignaturesMaxAge, s.SignaturesCheck, err)
 	}
 	for arg, says := range map[string]string{
-		"--signatures-max-age=a week":     "such as 168h",
+		"--signatures-max-age=a week":     "must be a duration",
 		"--signatures-max-age=-1h":        "such as 168h",
 		"--signatures-check-every=0":      "at least 1s",
-		"--signatures-check-every=always": "such as 1m",
+		"--signatures-check-every=always": "must be a duration",
 	} {
 		if _, err := checked(t, nil, arg); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want an error that says %q", arg, err, says)

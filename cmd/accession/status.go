@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,8 +61,19 @@ func (a *App) showStatus(status *client.UploadStatus) {
 		a.row("next part", strconv.Itoa(status.NextPartNumber))
 		a.row("expires", clock(status.ExpiresAt))
 	}
-	if failure := status.Failure; failure != nil {
+	if !status.RetainedUntil.IsZero() {
+		a.row("retained", clock(status.RetainedUntil))
+	}
+	if failure := status.Failure; failure != nil && failure.Gate == "" {
+		a.row("failure", fmt.Sprintf("%s (%s)", failure.Message, failure.Code))
+	} else if failure != nil {
 		a.row("failure", fmt.Sprintf("gate %s: %s (%s)", failure.Gate, failure.Message, failure.Code))
+	}
+	if w := status.Withdrawal; w != nil {
+		a.row("withdrawal", "asked for "+clock(w.RequestedAt))
+		if len(w.Unconfirmed) > 0 {
+			a.row("unconfirmed", fmt.Sprintf("%s since %s, %d attempts", strings.Join(w.Unconfirmed, " and "), clock(w.UnconfirmedSince), w.Attempts))
+		}
 	}
 	for _, gate := range status.Gates {
 		fmt.Fprintln(a.Stdout, a.gateLine(a.StdoutIsTerminal, gate))

@@ -24,11 +24,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the driver named "sqlite"
 
+	"github.com/accession/accession/internal/crashpoint"
 	"github.com/accession/accession/internal/custody"
 )
 
@@ -85,6 +87,7 @@ func take(ctx context.Context, from Source, root *os.Root) (s Summary, err error
 	if _, err := live.ExecContext(ctx, `VACUUM INTO $1`, filepath.Join(root.Name(), metadata)); err != nil {
 		return s, fmt.Errorf("copy metadata: %w", err)
 	}
+	crashpoint.Hit("backup: metadata copied")
 	if err := root.Chmod(metadata, 0o600); err != nil {
 		return s, err
 	}
@@ -140,6 +143,7 @@ func take(ctx context.Context, from Source, root *os.Root) (s Summary, err error
 	if s.SumsSHA256, err = sums.done(); err != nil {
 		return s, err
 	}
+	crashpoint.Hit("backup: before summary")
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return s, err
@@ -213,10 +217,11 @@ func whole(dir string, fill func(*os.Root) error) (err error) {
 	if err := os.MkdirAll(above, 0o700); err != nil {
 		return err
 	}
-	unnamed, err := os.MkdirTemp(above, "."+filepath.Base(dir)+".unfinished-") // mode 0700
+	unnamed, release, err := unfinished(dir)
 	if err != nil {
 		return err
 	}
+	defer release()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, os.RemoveAll(unnamed))
@@ -230,13 +235,49 @@ func whole(dir string, fill func(*os.Root) error) (err error) {
 	if err := fill(root); err != nil {
 		return err
 	}
+	crashpoint.Hit("backup: before sync of a folder")
 	if err := syncAll(unnamed); err != nil {
 		return err
 	}
+	crashpoint.Hit("backup: before the name of a folder")
 	if err := os.Rename(unnamed, dir); err != nil { // over an empty folder it succeeds, over anything else it fails
 		return err
 	}
+	crashpoint.Hit("backup: after the name of a folder")
 	return syncAll(above)
+}
+
+// unfinished makes a folder (mode 0700) beside what is to be made, held until release, after deleting those of the same name that
+// somebody who died left.
+func unfinished(name string) (dir string, release func() error, err error) {
+	above, prefix := filepath.Dir(name), "."+filepath.Base(name)+".unfinished-"
+	left, err := os.ReadDir(above)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, l := range left {
+		if !l.IsDir() || !strings.HasPrefix(l.Name(), prefix) {
+			continue
+		}
+		held, err := os.Open(filepath.Join(above, l.Name()))
+		if err != nil {
+			return "", nil, err
+		}
+		if unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil { // nobody works in it
+			err = os.RemoveAll(held.Name())
+		}
+		if err = errors.Join(err, held.Close()); err != nil {
+			return "", nil, err
+		}
+	}
+	if dir, err = os.MkdirTemp(above, prefix); err != nil {
+		return "", nil, err
+	}
+	held, err := os.Open(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	return dir, held.Close, unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
 // syncAll makes everything on the file system of dir durable.
@@ -264,7 +305,9 @@ func copyFile(ctx context.Context, from *os.Root, name string, to *os.Root, as s
 	}
 	sum := sha256.New()
 	n, err = io.Copy(io.MultiWriter(out, sum), untilDone{ctx, in})
-	return n, sum.Sum(nil), errors.Join(err, out.Close())
+	err = errors.Join(err, out.Close())
+	crashpoint.Hit("backup: file copied")
+	return n, sum.Sum(nil), err
 }
 
 // untilDone is a reader that ends with its context.

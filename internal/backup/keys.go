@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/accession/accession/internal/crashpoint"
 	"github.com/accession/accession/internal/custody"
 )
 
@@ -32,6 +33,7 @@ func TakeKeys(ctx context.Context, keysDB, out string, horizon time.Duration) (u
 		if err = errors.Join(err, db.Close()); err != nil {
 			return fmt.Errorf("copy key store: %w", err)
 		}
+		crashpoint.Hit("backup: keys copied")
 		return change(ctx, unnamed, `CREATE TABLE key_store_backup (horizon_at BIGINT NOT NULL)`,
 			fmt.Sprintf(`INSERT INTO key_store_backup VALUES (%d)`, until.UnixMilli()))
 	})
@@ -80,21 +82,25 @@ func newFile(file string, fill func(unnamed string) error) (err error) {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is there already; it is not replaced", file)
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(file), "."+filepath.Base(file)+".unfinished-") // mode 0700
+	dir, release, err := unfinished(file)
 	if err != nil {
 		return err
 	}
+	defer release()
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	unnamed := filepath.Join(dir, filepath.Base(file))
 	if err := fill(unnamed); err != nil {
 		return err
 	}
+	crashpoint.Hit("backup: before sync of a file")
 	if err := errors.Join(os.Chmod(unnamed, 0o600), syncAll(dir)); err != nil {
 		return err
 	}
+	crashpoint.Hit("backup: before the name of a file")
 	if err := os.Link(unnamed, file); err != nil { // unlike a rename it fails where file exists
 		return err
 	}
+	crashpoint.Hit("backup: after the name of a file")
 	return syncAll(filepath.Dir(file))
 }
 

@@ -18,7 +18,7 @@ import (
 func (d *door) admit(op operation) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
-		exchangeOf(r.Context()).operation = op.name
+		d.reached(exchangeOf(r.Context()), op.name)
 		op.announced.announce(w.Header())
 		if err := d.check(op, w, r); err != nil {
 			d.fail(w, r, err)

@@ -17,8 +17,6 @@ type contextReads struct{ room Contexts }
 // surfaceREST is what a record says of a context served here.
 const surfaceREST = "rest"
 
-const schemaDisclaimer = "Serving-evidence metadata only: a record says what was served to whom and when, not that its content is true. Fields may be added."
-
 type contextInput struct {
 	OrgID    orgID    `path:"org_id"`
 	UploadID uploadID `path:"upload_id"`
@@ -76,13 +74,12 @@ func (s contextReads) context(ctx context.Context, x *exchange, in *contextInput
 }
 
 func (s contextReads) records(ctx context.Context, x *exchange, in *recordsInput) (answer, error) {
-	before, err := in.before()
-	if err != nil {
-		return answer{}, err
+	q := custody.RecordQuery{OrgID: string(in.OrgID), RequestID: string(in.RequestID), UploadID: string(in.UploadID), Limit: in.Limit}
+	var ok bool
+	if q.Before, ok = q.After(in.Cursor); !ok {
+		return answer{}, invalid(field{"/query/cursor", "expected the next_cursor of a page with the same organization and filters"})
 	}
-	records, next, err := s.room.Records(ctx, x.caller, custody.RecordQuery{
-		OrgID: string(in.OrgID), RequestID: string(in.RequestID), UploadID: string(in.UploadID), Before: before, Limit: in.Limit,
-	})
+	records, next, err := s.room.Records(ctx, x.caller, q)
 	if err != nil {
 		return answer{}, err
 	}
@@ -90,7 +87,7 @@ func (s contextReads) records(ctx context.Context, x *exchange, in *recordsInput
 	for _, r := range records {
 		page = append(page, recordView(r))
 	}
-	return respond(recordPage{page, in.cursor(next), schemaDisclaimer})
+	return respond(recordPage{page, q.Cursor(next), custody.RecordDisclaimer})
 }
 
 // contextData is the context as it was hashed; it goes out byte for byte.

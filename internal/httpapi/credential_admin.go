@@ -110,7 +110,7 @@ type replacedCredential struct {
 
 type signingKey struct {
 	KeyID     string     `json:"key_id"`
-	Purpose   string     `json:"purpose" enum:"credential,oauth"`
+	Purpose   string     `json:"purpose" enum:"credential,oauth,receipt"`
 	State     string     `json:"state" enum:"announced,signing,verifying,retired"`
 	CreatedAt timestamp  `json:"created_at"`
 	SignsFrom *timestamp `json:"signs_from,omitempty" doc:"A new key is known everywhere before it signs."`
@@ -134,7 +134,7 @@ type keysRotated struct {
 type rotateKeyInput struct {
 	Key  idempotencyKey `header:"Idempotency-Key"`
 	Body struct {
-		Purpose string   `json:"purpose" enum:"credential,oauth" doc:"credential: of tenant credentials; oauth: of access tokens."`
+		Purpose string   `json:"purpose" enum:"credential,oauth,receipt" doc:"credential: of tenant credentials; oauth: of access tokens; receipt: of withdrawal receipts."`
 		_       struct{} `additionalProperties:"false"`
 	}
 }
@@ -178,7 +178,7 @@ func (s credentialAdmin) mount(d *door) {
 	}, s.rotateKey)
 	mount(d, operation{
 		id: custody.OpRetireSigningKey, method: http.MethodPost, path: signingKeysPath + "/{key_id}/retire", tag: tag, body: bodyJSON,
-		summary: "Retire a signing key for good", doc: "The key is destroyed. What it signed is refused, within 15 seconds on every replica.",
+		summary: "Retire a signing key for good", doc: "The key is destroyed. What it signed is refused, within 15 seconds on every replica. A key of receipts is never retired: they stay verifiable.",
 		failures: []int{404, 409}, answers: map[int]reflect.Type{200: says[signingKey]()},
 	}, s.retireKey)
 	mount(d, operation{

@@ -119,7 +119,7 @@ func TestSigningKeysRotateOverTheDoor(t *testing.T) {
 		t.Errorf("the key set is %s", raw)
 	}
 	list := b.call("GET", signingKeysPath, nil, admin)
-	if keys := list.succeeds(t, 200)["signing_keys"].([]any); len(keys) != 3 || strings.Contains(string(list.raw), `"key":`) {
+	if keys := list.succeeds(t, 200)["signing_keys"].([]any); len(keys) != 4 || strings.Contains(string(list.raw), `"key":`) {
 		t.Errorf("listed: %s", list.raw)
 	}
 	b.call("POST", signingKeysPath+"/key_oauth/retire", nil, admin).wants(t, 409, custody.CodeSigningKeyInUse)

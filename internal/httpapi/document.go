@@ -31,6 +31,7 @@ func contract(baseURL string) huma.Config {
 				{Name: "tenant credentials", Description: "Issued, rotated and revoked by the administrator; signing keys too."},
 				{Name: oauthTag, Description: "OAuth 2.0 client credentials, for machines only."},
 				{Name: sandboxTag, Description: "A free trial without an account, apart from everything else."},
+				{Name: "webhooks", Description: "Where an organization's events are posted; set by the administrator."},
 				{Name: "callbacks", Description: "What the service posts to a tenant's callback URL."},
 				{Name: "discovery", Description: "The contract, and the state of the service."},
 			},
@@ -87,7 +88,7 @@ func polish(doc *huma.OpenAPI) {
 		}
 	}
 	maps.DeleteFunc(doc.Components.Headers, func(name string, _ *huma.Header) bool { return !used[name] })
-	doc.Webhooks = map[string]*huma.PathItem{"uploadStatusChanged": statusWebhook(doc.Components.Schemas)}
+	doc.Webhooks = callbacks(doc.Components.Schemas)
 }
 
 func operationsOf(p *huma.PathItem) []*huma.Operation {

@@ -35,6 +35,11 @@ type Config struct {
 	Limits          Limiter        // nil: nothing is limited
 	TrustedProxies  []netip.Prefix // whose X-Forwarded-For is believed; default: nobody's
 	Requests        Requests       // nil: nobody counts them
+	Traces          Traces         // nil: nobody follows them
+	MCP             MCP            // nil: there is none
+	MCPURL          string         // absolute, as clients know it; default: BaseURL and /mcp
+	Webhooks        Webhooks       // nil: there are none
+	SecurityContact string         // mailto: or https:, for security.txt; default: the project's
 }
 
 func (c Config) withDefaults() Config {
@@ -50,6 +55,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.MCPURL == "" {
+		c.MCPURL = c.BaseURL + "/mcp"
+	}
+	if c.SecurityContact == "" {
+		c.SecurityContact = "https://github.com/accession/accession/security/advisories/new"
 	}
 	return c
 }
@@ -67,30 +78,37 @@ type door struct {
 // domain is one subject of the contract; it mounts its own operations.
 type domain interface{ mount(*door) }
 
-// New makes the handler of the REST contract, /healthz and /readyz. Error: no sandbox, or a deprecation without its 90 days of
-// notice (section 9, rule 3).
+// New makes the handler of the REST contract, /healthz and /readyz, and of what else the door leads to. Error: no sandbox, an MCP
+// URL without a path, or a deprecation without its 90 days of notice (section 9, rule 3).
 func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, tenants Tenants, again Rescans, evidence Evidence, upkeep Upkeep, checks ...Check) (http.Handler, error) {
 	if cfg.Sandbox == nil {
 		return nil, errors.New("the door needs a sandbox")
 	}
 	d := &door{cfg: cfg.withDefaults(), tenants: tenants, mux: http.NewServeMux()}
+	if at := d.cfg.mcpPath(); at == "" || at == "/" {
+		return nil, errors.New("the MCP URL needs a path of its own, such as /mcp")
+	}
 	d.api = humago.New(d.mux, contract(d.cfg.BaseURL))
 	for _, m := range []domain{
 		credentials{tenants},
 		credentialAdmin{tenants},
-		oauth{tenants, d.cfg.BaseURL},
+		oauth{tenants, d.cfg.BaseURL, d.cfg.MCPURL},
 		uploads{intake, d.cfg.BaseURL},
 		submissions{intake},
 		reviews{intake},
 		withdrawals{withdrawal},
+		retentions{withdrawal},
 		contextReads{contexts},
 		canaries{contexts},
 		rescans{again},
 		chains{evidence},
 		upkeeps{upkeep},
+		webhooks{d.cfg.Webhooks},
 		metadata{d.cfg.BaseURL},
 		sandboxes{d.cfg.Sandbox, d.cfg.BaseURL},
 		health{d.cfg.Log, checks, &singleflight.Group{}},
+		agents{},
+		signposts{},
 		&discovery{},
 	} {
 		m.mount(d)

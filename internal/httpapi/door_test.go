@@ -112,6 +112,15 @@ func (r *rooms) Receipt(ctx context.Context, c custody.Caller, org, id string) (
 	return r.receipt, err
 }
 
+func (r *rooms) Retention(ctx context.Context, c custody.Caller, org string) (custody.Retention, error) {
+	_, err := r.take(ctx, c, org, custody.Idempotency{}, nil)
+	return custody.Retention{OrgID: org, Days: 30}, err
+}
+
+func (r *rooms) SetRetention(ctx context.Context, c custody.Caller, v custody.Retention, k custody.Idempotency) (custody.Answer, error) {
+	return r.take(ctx, c, v, k, v)
+}
+
 func (r *rooms) Serve(ctx context.Context, c custody.Caller, org, id, surface string) (custody.Serving, error) {
 	_, err := r.take(ctx, c, surface, custody.Idempotency{}, nil)
 	return custody.Serving{UploadID: id, OrgID: org, Visibility: custody.VisibilityAIReadable, RecordID: "rec_1",
@@ -195,7 +204,7 @@ func newBench(t *testing.T, change ...func(*Config)) *bench {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	b.url = "http://" + server.Listener.Addr().String()
-	cfg := Config{BaseURL: b.url, MaxPartBytes: 1 << 20, Log: slog.New(slog.NewTextHandler(b.log, nil)), Sandbox: newSandbox(t, nil)}
+	cfg := Config{BaseURL: b.url, MaxPartBytes: 1 << 20, Log: slog.New(slog.NewTextHandler(b.log, nil)), Sandbox: newSandbox(t, nil), MCP: &messages{}, Webhooks: b}
 	for _, c := range change {
 		c(&cfg)
 	}

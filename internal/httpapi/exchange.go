@@ -32,6 +32,7 @@ type exchange struct {
 	body        *partBody // of a part
 	digest      string    // of a part's Content-Digest
 	began       time.Time
+	ended       func(method, route, operation string, status int, code custody.Code) // of its trace
 }
 
 type exchangeKey struct{}
@@ -44,12 +45,17 @@ func exchangeOf(ctx context.Context) *exchange {
 // identify gives the request its ids. The request_id is always ours; the trace_id is the caller's if it sent a valid one.
 func (d *door) identify(w http.ResponseWriter, r *http.Request) (*exchange, http.ResponseWriter, *http.Request) {
 	x := &exchange{requestID: custody.NewID("req"), began: time.Now(), route: "unmatched"}
-	x.traceID, x.traceparent = trace(r.Header.Values("Traceparent"))
+	sent, ctx := sentTrace(r.Header.Values("Traceparent")), r.Context()
+	x.traceID, x.traceparent = trace(sent)
+	if d.cfg.Traces != nil {
+		ctx, x.traceparent, x.ended = d.cfg.Traces.Request(ctx, x.requestID, sent)
+		x.traceID = traceparent.FindStringSubmatch(x.traceparent)[2]
+	}
 	x.answer = &recorder{ResponseWriter: w}
 	x.control = http.NewResponseController(w)
 	x.caller = custody.Caller{RequestID: x.requestID, TraceID: x.traceID}
 	// A copy: net/http looks at the body of its own request to answer Expect: 100-continue without waiting for the bytes.
-	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
+	r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
 	if r.ContentLength != 0 {
 		x.received = &counted{ReadCloser: r.Body}
 		r.Body = x.received
@@ -80,9 +86,29 @@ func (d *door) finish(x *exchange, r *http.Request) {
 	if d.cfg.Requests != nil {
 		d.cfg.Requests.Request(x.operation, status, x.received.bytes(), x.answer.bytes, time.Since(x.began))
 	}
+	if x.ended != nil {
+		x.ended(knownMethod(r.Method), x.route, x.operation, status, x.code)
+	}
 	if aborted {
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// reached notes which operation x came to.
+func (d *door) reached(x *exchange, operation string) {
+	x.operation = operation
+	if d.cfg.Requests != nil {
+		d.cfg.Requests.Begun(operation)
+	}
+}
+
+// knownMethod is method, or empty where HTTP has no such: what a stranger makes up is not ours to pass on.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodTrace, http.MethodConnect:
+		return method
+	}
+	return ""
 }
 
 // counted is a body that counts what is read of it.
@@ -139,22 +165,30 @@ func (rec *recorder) Write(b []byte) (int, error) {
 
 var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
 
-// trace takes the trace id of a valid W3C traceparent header, or makes one. parent is the traceparent of the answer: the same
-// trace with a span id of its own, sampled if the sender's was.
-func trace(sent []string) (id, parent string) {
-	var random [24]byte
-	rand.Read(random[:])
-	span := hex.EncodeToString(random[16:])
+// sentTrace is the valid W3C traceparent header among those sent, or empty.
+func sentTrace(sent []string) string {
 	if len(sent) == 1 {
 		m := traceparent.FindStringSubmatch(sent[0])
 		if m != nil && m[1] != "ff" && (m[1] != "00" || m[5] == "") &&
 			strings.Trim(m[2], "0") != "" && strings.Trim(m[3], "0") != "" {
-			sampled := "00"
-			if flags, _ := hex.DecodeString(m[4]); flags[0]&1 == 1 {
-				sampled = "01"
-			}
-			return m[2], "00-" + m[2] + "-" + span + "-" + sampled
+			return sent[0]
 		}
+	}
+	return ""
+}
+
+// trace takes the trace id of a valid traceparent, or makes one. parent is the traceparent of the answer: the same trace with a
+// span id of its own, sampled if the sender's was.
+func trace(sent string) (id, parent string) {
+	var random [24]byte
+	rand.Read(random[:])
+	span := hex.EncodeToString(random[16:])
+	if m := traceparent.FindStringSubmatch(sent); m != nil {
+		sampled := "00"
+		if flags, _ := hex.DecodeString(m[4]); flags[0]&1 == 1 {
+			sampled = "01"
+		}
+		return m[2], "00-" + m[2] + "-" + span + "-" + sampled
 	}
 	id = hex.EncodeToString(random[:16])
 	return id, "00-" + id + "-" + span + "-00"

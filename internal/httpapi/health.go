@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/accession/accession/internal/custody"
@@ -31,6 +32,15 @@ const (
 	checkTimeout  = 2 * time.Second
 	informTimeout = 500 * time.Millisecond
 )
+
+// NewProbes makes the handler of a process that works and takes no requests but those of whoever keeps it running: /healthz and
+// /readyz alone.
+func NewProbes(cfg Config, checks ...Check) http.Handler {
+	d := &door{cfg: cfg.withDefaults(), mux: http.NewServeMux()}
+	d.api = humago.New(d.mux, contract(d.cfg.BaseURL))
+	health{d.cfg.Log, checks, &singleflight.Group{}}.mount(d)
+	return http.HandlerFunc(d.serve)
+}
 
 func (c Check) ask(ctx context.Context) error {
 	timeout := checkTimeout
@@ -64,7 +74,7 @@ func (s health) mount(d *door) {
 	mount(d, operation{
 		name: "getReadiness", method: http.MethodGet, path: readyPath, tag: "discovery", public: true, unlimited: true,
 		summary:  "Whether the service can work",
-		doc:      "Ready while store, blobs and keys answer. The scanner's state is shown and decides nothing: uploads are taken while it loads its signatures, and the malware gate holds them until it answers.",
+		doc:      "Ready while store, blobs and keys answer and the process does not stop (`accepting`). The scanner's state is shown and decides nothing: uploads are taken while it loads its signatures, and the malware gate holds them until it answers.",
 		failures: []int{503}, answers: map[int]reflect.Type{200: says[readyState]()},
 	}, s.ready)
 }

@@ -58,14 +58,21 @@ func TestReadiness(t *testing.T) {
 
 // counts keeps what a door counts.
 type counts struct {
-	mu   sync.Mutex
-	seen []count
+	mu    sync.Mutex
+	seen  []count
+	begun []string
 }
 
 type count struct {
 	operation string
 	status    int
 	in, out   int64
+}
+
+func (c *counts) Begun(operation string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = append(c.begun, operation)
 }
 
 func (c *counts) Request(operation string, status int, in, out int64, _ time.Duration) {
@@ -88,6 +95,9 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 	if !slices.Equal(c.seen, want) {
 		t.Errorf("counted %+v, want %+v", c.seen, want)
+	}
+	if want := []string{"putPartnerUploadPartByPath", string(custody.OpQuota), "issueAccessToken"}; !slices.Equal(c.begun, want) {
+		t.Errorf("begun %v, want %v", c.begun, want)
 	}
 }
 

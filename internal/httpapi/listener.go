@@ -36,6 +36,9 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if carriesHTTP2(c) {
+		return c, nil // its framing leaves nothing to answer before a request is there
+	}
 	return &conn{Conn: c, of: l}, nil
 }
 
@@ -96,7 +99,7 @@ func (c *conn) Write(p []byte) (int, error) {
 // refuse answers instead of the door.
 func (c *conn) refuse(e *custody.Error) error {
 	x := &exchange{requestID: custody.NewID("req")}
-	x.traceID, x.traceparent = trace(nil)
+	x.traceID, x.traceparent = trace("")
 	p := newProblem(x, e)
 	body, err := json.Marshal(p)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 type metadata struct{ baseURL string }
 
 // contractLabel is the version of the contract. (Section 9, rule 6.)
-const contractLabel = "v1-phase28"
+const contractLabel = custody.ContractLabel
 
 type capabilitiesInput struct {
 	IncludeBoundaries bool `query:"include_boundaries" default:"true"`
@@ -38,21 +38,12 @@ func (fact) Schema(huma.Registry) *huma.Schema {
 // MarshalJSON is the value.
 func (f fact) MarshalJSON() ([]byte, error) { return marshal(f.value) }
 
-// dataBoundary is what stays true of everything the service holds and serves. (Section 1.)
-var dataBoundary = map[string]fact{
-	"boundary_label":          {custody.BoundaryLabel},
-	"release":                 {"private beta"},
-	"evaluation_status":       {custody.EvaluationStatus},
-	"content_trust":           {"untrusted"},
-	"verifies_content":        {false},
-	"organization_scoped":     {true},
-	"raw_payload_download":    {false},
-	"bulk_export":             {false},
-	"bulk_operations":         {false},
-	"sandbox_production_data": {false},
-	"withdrawal":              {"deletes payload, copies and derived context; a receipt and minimal audit metadata remain"},
-	"verification_claims":     {"refused"},
-	"credentials_in_browsers": {false},
+func dataBoundary() map[string]fact {
+	facts := map[string]fact{}
+	for name, value := range custody.DataBoundary {
+		facts[name] = fact{value}
+	}
+	return facts
 }
 
 type accessPolicyInput struct {
@@ -130,7 +121,7 @@ func (s metadata) mount(d *door) {
 	mount(d, op, func(_ context.Context, _ *exchange, in *capabilitiesInput) (answer, error) {
 		c := capabilities{Status: "available", APIContract: contractLabel, Endpoints: s.endpoints(d.api.OpenAPI()), DataBoundary: map[string]fact{}}
 		if in.IncludeBoundaries {
-			c.DataBoundary = dataBoundary
+			c.DataBoundary = dataBoundary()
 		}
 		return respond(c)
 	})

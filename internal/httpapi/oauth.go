@@ -23,6 +23,7 @@ import (
 type oauth struct {
 	room    TokenServer
 	baseURL string
+	mcpURL  string
 }
 
 // TokenServer makes access tokens and knows them. (Sections 4.3 and 5.) Its errors are *tenant.OAuthError where the client is
@@ -107,9 +108,9 @@ func (s oauth) mount(d *door) {
 	s.mountDocument(d, "getAuthorizationServerMetadata", "/.well-known/oauth-authorization-server", "Authorization server metadata",
 		reflect.TypeFor[serverMetadata](), fixed(s.serverMetadata()))
 	s.mountDocument(d, "getProtectedResourceMetadata", "/.well-known/oauth-protected-resource", "Protected resource metadata",
-		reflect.TypeFor[resourceMetadata](), fixed(s.resourceMetadata(s.baseURL)))
-	s.mountDocument(d, "getProtectedResourceMetadataOfMCP", "/.well-known/oauth-protected-resource/mcp", "Protected resource metadata of the MCP endpoint",
-		reflect.TypeFor[resourceMetadata](), fixed(s.resourceMetadata(s.baseURL+"/mcp")))
+		reflect.TypeFor[resourceMetadata](), fixed(s.resourceMetadata(s.baseURL, scopesSupported)))
+	s.mountDocument(d, "getProtectedResourceMetadataOfMCP", "/.well-known/oauth-protected-resource"+d.cfg.mcpPath(), "Protected resource metadata of the MCP endpoint",
+		reflect.TypeFor[resourceMetadata](), fixed(s.resourceMetadata(s.mcpURL, mcpScopes)))
 	// Clients demand the address of an authorization endpoint; there is no such flow, so it stands in no contract.
 	d.mux.HandleFunc("GET /oauth/authorize", s.refuseAuthorization)
 }
@@ -196,7 +197,7 @@ func (s oauth) mountForm(d *door, op operation, takes reflect.Type, act func(con
 	d.api.OpenAPI().AddOperation(&doc)
 	d.mux.HandleFunc(op.method+" "+op.path, func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
-		x.operation = op.name
+		d.reached(x, op.name)
 		if err := d.allowCaller(w, r, x, op); err != nil {
 			d.fail(w, r, err)
 			return
@@ -239,7 +240,7 @@ func (s oauth) answerForm(d *door, x *exchange, r *http.Request, act func(contex
 		return nil, err
 	}
 	x.caller = custody.Caller{CredentialID: client.ID, OrgID: client.OrgID, Role: client.Role, Scopes: client.Scopes, RequestID: x.requestID, TraceID: x.traceID}
-	return act(r.Context(), x, client, form)
+	return act(custody.InScopeOf(r.Context(), x.caller), x, client, form)
 }
 
 func writeOAuthProblem(w http.ResponseWriter, r *http.Request, e *tenant.OAuthError) {

@@ -66,9 +66,12 @@ func (s oauth) serverMetadata() serverMetadata {
 	}
 }
 
-func (s oauth) resourceMetadata(resource string) resourceMetadata {
+// mcpScopes are those of the tools: a client asks for all that it finds here, and is refused one that its credential lacks.
+var mcpScopes = []string{string(custody.ScopeMCP), string(custody.ScopeAIContext), string(custody.ScopeMetadataRead)}
+
+func (s oauth) resourceMetadata(resource string, scopes []string) resourceMetadata {
 	return resourceMetadata{
-		Resource: resource, ResourceName: "accession", AuthorizationServers: []string{s.baseURL}, Scopes: scopesSupported, BearerMethods: []string{"header"},
+		Resource: resource, ResourceName: "accession", AuthorizationServers: []string{s.baseURL}, Scopes: scopes, BearerMethods: []string{"header"},
 	}
 }
 

@@ -66,7 +66,7 @@ func mount[In any](d *door, op operation, act func(context.Context, *exchange, *
 		if op.body == bodyJSON { // it is in, or there is none: the deadline of its arrival would now look like a hang-up
 			_ = x.control.SetReadDeadline(time.Time{})
 		}
-		a, err := act(ctx, x, in)
+		a, err := act(custody.InScopeOf(ctx, x.caller), x, in)
 		return &written{func(hc huma.Context) {
 			r, w := humago.Unwrap(hc)
 			if err != nil {

@@ -27,9 +27,10 @@ type receipt struct {
 	OrgID            string            `json:"org_id"`
 	SHA256           string            `json:"sha256,omitempty" pattern:"^[a-f0-9]{64}$" doc:"Of the file; left out where the upload was never whole."`
 	SizeBytes        int64             `json:"size_bytes,omitempty" minimum:"1" doc:"Of the file; left out where the upload was never whole."`
-	RequestedBy      string            `json:"requested_by" doc:"A credential_id, or admin."`
+	RequestedBy      string            `json:"requested_by" doc:"A credential_id, admin, or retention."`
 	Reason           string            `json:"reason" doc:"As given; may be empty."`
 	RequestedAt      timestamp         `json:"requested_at" doc:"The content is unreadable from then on."`
+	RetainedUntil    *timestamp        `json:"retained_until,omitempty" doc:"The end of the retention that asked for it."`
 	WithdrawnAt      timestamp         `json:"withdrawn_at"`
 	QuotaBytes       int64             `json:"quota_bytes" minimum:"0" doc:"Bytes of quota set free."`
 	Deletions        []receiptDeletion `json:"deletions" nullable:"false" doc:"By backend; each confirmed."`
@@ -41,7 +42,7 @@ type receipt struct {
 }
 
 type receiptDeletion struct {
-	Backend      string    `json:"backend" doc:"staging, quarantine or key_store."`
+	Backend      string    `json:"backend" doc:"staging, quarantine, a mirror (mirror-1, …) or key_store."`
 	Objects      int       `json:"objects" minimum:"0" doc:"Deleted in this withdrawal."`
 	Bytes        int64     `json:"bytes" minimum:"0" doc:"Of their ciphertext; 0 for keys."`
 	Confirmation string    `json:"confirmation"`
@@ -70,7 +71,7 @@ func (s withdrawals) receipt(ctx context.Context, x *exchange, in *receiptInput)
 func receiptView(r custody.Receipt) receipt {
 	v := receipt{
 		ID: r.ID, Issuer: r.Issuer, UploadID: r.UploadID, OrgID: r.OrgID, SHA256: r.SHA256, SizeBytes: r.SizeBytes, RequestedBy: r.CredentialID, Reason: r.Reason,
-		RequestedAt: timestamp{r.RequestedAt}, WithdrawnAt: timestamp{r.WithdrawnAt}, QuotaBytes: r.QuotaBytes, Deletions: []receiptDeletion{},
+		RequestedAt: timestamp{r.RequestedAt}, RetainedUntil: instant(r.RetainedUntil), WithdrawnAt: timestamp{r.WithdrawnAt}, QuotaBytes: r.QuotaBytes, Deletions: []receiptDeletion{},
 		KeyDestroyedAt: timestamp{r.KeyDestroyedAt}, KeyBackupHorizon: r.KeyBackupHorizon, Recalled: []receiptRecall{}, Remains: []receiptRemnant{},
 		SignedReceipt: r.Signed,
 	}

@@ -33,6 +33,7 @@ type Withdrawal interface {
 	Withdraw(context.Context, custody.Caller, custody.Withdrawal, custody.Idempotency) (custody.Answer, error)
 	// Receipt has its signed form with it.
 	Receipt(ctx context.Context, c custody.Caller, orgID, receiptID string) (custody.Receipt, error)
+	Retentions
 }
 
 // Contexts serves bounded context and the evidence of it. (Section 4.7.)
@@ -84,8 +85,17 @@ type Limiter interface {
 }
 
 // Requests counts what was asked and answered. The operation is empty where none was reached; in and out are bytes of bodies.
+// Begun precedes Request where an operation is reached.
 type Requests interface {
+	Begun(operation string)
 	Request(operation string, status int, in, out int64, took time.Duration)
+}
+
+// Traces follows requests through the service. sent is the caller's valid traceparent, or empty; own is the one of the answer.
+// What follows the request is done under the context that it gives. ended must be called once; a method that nobody knows and
+// an operation that was not reached are empty.
+type Traces interface {
+	Request(ctx context.Context, requestID, sent string) (_ context.Context, own string, ended func(method, route, operation string, status int, code custody.Code))
 }
 
 // Readiness tells whether a part of the service can work right now; nil means yes.

@@ -39,6 +39,17 @@ type uploadStatus struct {
 	UpdatedAt        timestamp  `json:"updated_at"`
 	ExpiresAt        *timestamp `json:"expires_at,omitempty"`
 	Failure          *failure   `json:"failure,omitempty"`
+	RetainedUntil    *timestamp `json:"retained_until,omitempty" doc:"Then it is withdrawn by itself; left out where the organization has no retention."`
+
+	Withdrawal *withdrawalState `json:"withdrawal,omitempty" doc:"While WITHDRAWING."`
+}
+
+// withdrawalState says why an upload is not WITHDRAWN yet.
+type withdrawalState struct {
+	RequestedAt      timestamp  `json:"requested_at" doc:"The content is unreadable from then on."`
+	Attempts         int        `json:"attempts" minimum:"0" doc:"Deletions that were tried and not confirmed everywhere; it is tried again without end."`
+	Unconfirmed      []string   `json:"unconfirmed" nullable:"false" doc:"The backends that did not confirm the newest attempt."`
+	UnconfirmedSince *timestamp `json:"unconfirmed_since,omitempty" doc:"The first attempt that was not confirmed."`
 }
 
 type gate struct {
@@ -112,7 +123,10 @@ func statusView(u custody.UploadState, gates bool) uploadStatus {
 	v := uploadStatus{
 		UploadID: u.ID, PipelineID: u.PipelineID, Status: string(u.Status), Sequence: u.Sequence, EvaluationStatus: custody.EvaluationStatus,
 		Filename: u.Filename, SizeBytes: u.SizeBytes, ReceivedBytes: u.ReceivedBytes, PartSizeBytes: u.PartSizeBytes,
-		NextPartNumber: u.NextPart, CreatedAt: timestamp{u.CreatedAt}, UpdatedAt: timestamp{u.UpdatedAt},
+		NextPartNumber: u.NextPart, CreatedAt: timestamp{u.CreatedAt}, UpdatedAt: timestamp{u.UpdatedAt}, RetainedUntil: instant(u.RetainedUntil),
+	}
+	if w := u.Withdrawal; w != nil {
+		v.Withdrawal = &withdrawalState{timestamp{w.RequestedAt}, w.Attempts, append([]string{}, w.Unconfirmed...), instant(w.UnconfirmedSince)}
 	}
 	switch u.Status {
 	case custody.StatusInitiated, custody.StatusReceiving, custody.StatusExpired: // a complete upload has no end
@@ -142,14 +156,18 @@ func (s uploads) quota(ctx context.Context, x *exchange, in *quotaInput) (answer
 }
 
 // etag names a state: every event has its own sequence, every accepted part moves the next one, and a running gate's detail
-// shows its progress. It is weak, because answers differ in their ids.
+// shows its progress, as a withdrawal's attempts do. The retention may change without an event. It is weak, because answers differ in their ids.
 func etag(u custody.UploadState, gates bool) string {
-	if !gates {
-		return fmt.Sprintf(`W/"%d.%d"`, u.Sequence, u.NextPart)
-	}
 	progress := fnv.New64a()
+	_, _ = fmt.Fprint(progress, gates) // with and without gates it is not the same answer
+	if !u.RetainedUntil.IsZero() {
+		_, _ = fmt.Fprint(progress, u.RetainedUntil.UnixMilli())
+	}
+	if u.Withdrawal != nil {
+		_, _ = fmt.Fprint(progress, u.Withdrawal.Attempts)
+	}
 	for _, g := range u.Gates {
-		if g.State == custody.GateRunning {
+		if gates && g.State == custody.GateRunning {
 			_ = json.NewEncoder(progress).Encode(g.Detail) // from JSON: always encodable
 		}
 	}

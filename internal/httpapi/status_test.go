@@ -56,6 +56,15 @@ func TestStatusETag(t *testing.T) {
 	b.state.NextPart++
 	get(oneUpload, tag).succeeds(t, 200)
 	b.state.NextPart--
+	b.state.RetainedUntil = b.state.CreatedAt.Add(time.Hour) // a setting: no event
+	get(oneUpload, tag).succeeds(t, 200)
+	b.state.RetainedUntil = time.Time{}
+	b.state.Withdrawal = &custody.Withdrawing{Attempts: 1}
+	get(oneUpload, tag).succeeds(t, 200)
+	b.state.Withdrawal = nil
+	if r := get(oneUpload, tag); r.StatusCode != 304 {
+		t.Errorf("nothing changed after all: %d", r.StatusCode)
+	}
 	b.state.Sequence++
 	get(oneUpload, tag).succeeds(t, 200)
 }

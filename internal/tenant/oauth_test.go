@@ -69,6 +69,7 @@ func TestAccessTokensAreTheirCredentials(t *testing.T) {
 		caller, err := o.Authenticate(t.Context(), token.Token)
 		want := custody.Caller{
 			CredentialID: id, OrgID: "acme", Role: custody.RoleAIReader, Scopes: c.want, TokenID: caller.TokenID, TokenExpiresAt: token.ExpiresAt,
+			Audience: []string{"https://custody.example"},
 		}
 		if err != nil || !reflect.DeepEqual(caller, want) || len(caller.TokenID) < 20 {
 			t.Errorf("%q: %+v, %v; want %+v", c.scope, caller, err, want)
@@ -375,7 +376,7 @@ func TestKeySetIsPublic(t *testing.T) {
 	}
 	admin := custody.Caller{CredentialID: "admin", Admin: true}
 	_, err = o.RetireSigningKey(t.Context(), admin, "key_receipt", true, custody.Idempotency{Key: "retire-it"})
-	wantCode(t, "retiring the key of receipts", err, custody.CodeSigningKeyNotFound)
+	wantCode(t, "retiring the key of receipts", err, custody.CodeSigningKeyInUse)
 	for name, value := range set.Keys[1] { // of receipts
 		if want, ok := map[string]string{"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": value, "x": value}[name]; !ok || value != want {
 			t.Errorf("the key set publishes %q as %q", name, value)

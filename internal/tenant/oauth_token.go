@@ -46,7 +46,8 @@ func (s *Service) readAccessToken(ctx context.Context, token string) (a accessCl
 	if !ok || signed.Claims(&key.PublicKey, &a) != nil || !s.current(a) {
 		return accessClaims{}, c, invalid()
 	}
-	c, _, err = s.active(ctx, a.ClientID)
+	ctx = custody.InOrganization(ctx, a.OrgID) // its signature is ours
+	c, _, err = s.active(ctx, a.OrgID, a.ClientID)
 	if err != nil {
 		return accessClaims{}, c, err
 	}

@@ -21,7 +21,7 @@ const (
 	reloadEvery   = 15 * time.Second
 	reloadPause   = time.Second
 	reloadTimeout = 5 * time.Second
-	announce      = 2 * time.Minute // above reloadEvery and the minute for which others may keep the published keys
+	announce      = custody.SigningKeyAnnouncement // above reloadEvery and the minute for which others may keep the published keys
 )
 
 // Keys is where signing keys lie, wrapped.

@@ -60,13 +60,16 @@ func parseRSAKey(secret []byte) (*rsa.PrivateKey, error) {
 	return private, nil
 }
 
-// SigningKeys lists the keys of both purposes, newest first, without secrets. Errors: 401 for all but the administrator.
+// purposes are what keys sign, in the order in which they are listed.
+var purposes = []string{custody.PurposeCredential, custody.PurposeOAuth, custody.PurposeReceipt}
+
+// SigningKeys lists the keys of every purpose, newest first, without secrets. Errors: 401 for all but the administrator.
 func (s *Service) SigningKeys(ctx context.Context, c custody.Caller) ([]custody.KeyState, error) {
 	if err := custody.Authorize(custody.OpListSigningKeys, c, ""); err != nil {
 		return nil, err
 	}
 	var all []custody.KeyState
-	for _, purpose := range []string{custody.PurposeCredential, custody.PurposeOAuth} {
+	for _, purpose := range purposes {
 		keys, err := s.keyStates(ctx, purpose)
 		if err != nil {
 			return nil, err
@@ -87,9 +90,9 @@ func (s *Service) RotateSigningKey(ctx context.Context, c custody.Caller, purpos
 	if err := custody.Authorize(custody.OpRotateSigningKey, c, ""); err != nil {
 		return custody.Answer{}, err
 	}
-	generate := map[string]func() ([]byte, error){custody.PurposeCredential: newHMACKey, custody.PurposeOAuth: newRSAKey}[purpose]
+	generate := map[string]func() ([]byte, error){custody.PurposeCredential: newHMACKey, custody.PurposeOAuth: newRSAKey, custody.PurposeReceipt: newHMACKey}[purpose]
 	if generate == nil {
-		return custody.Answer{}, field("/purpose", "must be credential or oauth")
+		return custody.Answer{}, field("/purpose", "must be credential, oauth or receipt")
 	}
 	id := custody.NewID("key")
 	return s.onceInHouse(ctx, c, i, "signing_key_added", purpose+" "+id, func() (any, error) {
@@ -105,8 +108,8 @@ func (s *Service) RotateSigningKey(ctx context.Context, c custody.Caller, purpos
 }
 
 // RetireSigningKey destroys a key: what it signed is dead, within 15 seconds on every replica. Render gets the
-// custody.KeyState. Errors: signing_key_not_found; signing_key_in_use for the newest key of its purpose, and, without force,
-// for one that credentials or access tokens still depend on.
+// custody.KeyState. Errors: signing_key_not_found; signing_key_in_use for the newest key of its purpose, for any
+// that signs receipts, and, without force, for one that credentials or access tokens still depend on.
 func (s *Service) RetireSigningKey(ctx context.Context, c custody.Caller, keyID string, force bool, i custody.Idempotency) (custody.Answer, error) {
 	if err := custody.Authorize(custody.OpRetireSigningKey, c, ""); err != nil {
 		return custody.Answer{}, err
@@ -119,6 +122,8 @@ func (s *Service) RetireSigningKey(ctx context.Context, c custody.Caller, keyID 
 		switch {
 		case key.ID == "" || key.State == custody.KeyRetired:
 			return custody.Errorf(custody.CodeSigningKeyNotFound, "there is no such signing key, or it is retired already")
+		case key.Purpose == custody.PurposeReceipt:
+			return inUse("this key signed withdrawal receipts, which nobody could verify without it; such a key is never retired")
 		case force:
 			return nil
 		case key.Purpose == custody.PurposeOAuth:
@@ -148,7 +153,7 @@ func (s *Service) RetireSigningKey(ctx context.Context, c custody.Caller, keyID 
 
 // findKey finds a key by name, and the next newer one of its purpose that is not retired. Both are empty where there is none.
 func (s *Service) findKey(ctx context.Context, keyID string) (key, newer custody.KeyState, err error) {
-	for _, purpose := range []string{custody.PurposeCredential, custody.PurposeOAuth} {
+	for _, purpose := range purposes {
 		keys, err := s.keyStates(ctx, purpose)
 		if err != nil {
 			return key, newer, err
@@ -173,6 +178,7 @@ func inUse(format string, args ...any) *custody.Error {
 func (s *Service) keyState(ctx context.Context, purpose, id string) (custody.KeyState, error) {
 	s.credentialKeys.forget()
 	s.tokenKeys.forget()
+	s.receiptKeys.forget()
 	keys, err := s.keyStates(ctx, purpose)
 	for _, k := range keys {
 		if k.ID == id {

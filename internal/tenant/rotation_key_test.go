@@ -165,7 +165,7 @@ func TestKeyThatLeaks(t *testing.T) {
 			t.Errorf("%s is listed with its secret", k.ID)
 		}
 	}
-	if want := []string{said(t, a, "key_id") + " signing", "key_1 retired", "key_rsa signing"}; !slices.Equal(shown, want) {
+	if want := []string{said(t, a, "key_id") + " signing", "key_1 retired", "key_rsa signing", "key_receipt signing"}; !slices.Equal(shown, want) {
 		t.Errorf("the keys are %v, want %v", shown, want)
 	}
 	if _, err := s.RotateSigningKey(t.Context(), admin, "sandbox", change("", "key_id")); err == nil {

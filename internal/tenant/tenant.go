@@ -109,6 +109,7 @@ func (s *Service) Authenticate(ctx context.Context, token string) (custody.Calle
 		}
 		return custody.Caller{
 			CredentialID: c.ID, OrgID: c.OrgID, Role: c.Role, Scopes: said.scopes(c), TokenID: said.ID, TokenExpiresAt: said.Expiry.Time().UTC(),
+			Audience: said.Audience,
 		}, nil
 	}
 	c, err := s.credential(ctx, token)
@@ -129,7 +130,7 @@ func (s *Service) credential(ctx context.Context, token string) (custody.Credent
 	} else if !ok {
 		return custody.Credential{}, invalid()
 	}
-	c, key, err := s.active(ctx, said.credentialID)
+	c, key, err := s.active(ctx, said.orgID, said.credentialID)
 	if err != nil {
 		return custody.Credential{}, err
 	}
@@ -139,9 +140,9 @@ func (s *Service) credential(ctx context.Context, token string) (custody.Credent
 	return c, nil
 }
 
-// active is a credential that is accepted now, with the key it was issued under.
-func (s *Service) active(ctx context.Context, credentialID string) (custody.Credential, []byte, error) {
-	c, err := s.store.Credential(ctx, credentialID)
+// active is a credential of that organization that is accepted now, with the key it was issued under.
+func (s *Service) active(ctx context.Context, orgID, credentialID string) (custody.Credential, []byte, error) {
+	c, err := s.store.Credential(custody.InOrganization(ctx, orgID), credentialID)
 	if errors.Is(err, custody.ErrNotFound) {
 		return custody.Credential{}, nil, invalid()
 	}
