@@ -66,6 +66,31 @@ var authenticationProofs = proofs{
 			t.Errorf("roles %v", roles)
 		}
 	},
+	"5 rule 6": func(t *testing.T, w witness) {
+		for method, params := range map[string]fields{
+			"initialize":     {"protocolVersion": "2025-11-25", "capabilities": fields{}, "clientInfo": fields{"name": "witness", "version": "1"}},
+			"resources/list": {}, "resources/read": {"uri": "accession://docs/quick-start"}, "tools/list": {},
+		} {
+			if o := object(t, string(w.do(rpc(method, params)).want(t, 200, "").Raw)); o["result"] == nil || o["error"] != nil {
+				t.Errorf("%s: %v", method, o)
+			}
+		}
+		for _, path := range []string{"/mcp/server-card", "/.well-known/mcp/server-card.json"} {
+			remotes := object(t, string(w.get(path, "").want(t, 200, "").Raw))["remotes"].([]any)
+			wantShape(t, remotes[0].(map[string]any), shape{"type": only("streamable-http"), "url": only(w.url + "/mcp")})
+		}
+		if r := w.do(calling("get_capabilities", fields{})); r.Status != 401 || !strings.Contains(string(r.Raw), "authentication_required") {
+			t.Errorf("a call without a credential: %d %s", r.Status, r.Raw)
+		}
+		if a, r := w.tool(w.narrow("ai_reader", "ai_context"), "get_capabilities", fields{}); r.Status != 403 || a.Error.Data.Code != "insufficient_scope" {
+			t.Errorf("a call without the scope mcp: %d %s", r.Status, r.Raw)
+		}
+		if a, _ := w.tool(w.narrow("ai_reader", "mcp"), "get_capabilities", fields{}); a.Error != nil || a.Result.IsError {
+			t.Errorf("a call with the scope mcp: %+v", a)
+		}
+		o := object(t, string(w.get("/.well-known/oauth-protected-resource/mcp", "").want(t, 200, "").Raw))
+		wantShape(t, o, shape{"resource": only(w.url + "/mcp"), "authorization_servers": aList})
+	},
 	"5 rule 7": func(t *testing.T, w witness) {
 		issued := w.issued(fields{"org_id": "harbour", "role": "solution_company_upload"}).want(t, 201, "")
 		token, bearer := issued.field(t, "token"), w.access(issued, "")
@@ -225,18 +250,6 @@ func eventProof(name, typ string, required bool) proof {
 
 // awaitedProofs say what is there of rows that are not delivered yet; when one is, its proof moves up.
 var awaitedProofs = proofs{
-	"5 rule 6": func(t *testing.T, w witness) {
-		for _, method := range []string{"initialize", "resources/list", "tools/call"} {
-			w.post("/mcp", fields{"jsonrpc": "2.0", "id": 1, "method": method, "params": fields{}}).want(t, 404, "route_not_found")
-		}
-		for _, path := range []string{"/mcp", "/mcp/server-card", "/.well-known/mcp/server-card.json"} {
-			w.get(path, "").want(t, 404, "route_not_found")
-		}
-		// Only who would be let in, and by which server, is there.
-		o := object(t, string(w.get("/.well-known/oauth-protected-resource/mcp", "").want(t, 200, "").Raw))
-		wantShape(t, o, shape{"resource": only(w.url + "/mcp"), "authorization_servers": aList})
-		w.narrow("ai_reader", "mcp")
-	},
 	"6 delivery": func(t *testing.T, w witness) {
 		// The event is published, and every change keeps one; nothing can be configured to receive it, and nothing sends.
 		help, _, exit := w.cli("", "serve", "--help")

@@ -27,7 +27,8 @@ type grounds struct {
 }
 
 func newGrounds(t *testing.T) *grounds {
-	s := start(t, options{flags: []string{"--rate-limits", "off"}})
+	// Webhooks lead to the service itself, which refuses what is posted there.
+	s := start(t, options{flags: []string{"--rate-limits", "off", "--webhook-private-addresses", "allow", "--webhook-retry-delays", "1h"}})
 	g := &grounds{service: s, document: s.document(), content: note("fuzzed-fog"), credentials: map[string]map[string]any{}, uploads: map[string][]any{}}
 	hold := func(name, token string, oauth bool) {
 		g.secrets = append(g.secrets, token)
@@ -83,6 +84,7 @@ func newGrounds(t *testing.T) *grounds {
 		"scope": {"metadata_read", "ai_context metadata_read", "customer_upload"}, "expires_at": {"2036-01-01T00:00:00Z"},
 		"client_id": {holder.id}, "client_secret": {holder.secret}, "resource": {s.url}, "token": {s.accessToken(holder), s.accessToken(holder)},
 		"credential_id": {}, "key_id": {missing}, "canary": {served.Context.Canary}, "withdrawal_receipt_id": {receipt},
+		"url": {s.url + "/hook"}, "event_id": {"evt_" + missing[4:]}, "overlap_seconds": {int64(60)},
 		"cursor": {}, "If-None-Match": {`W/"1.0"`}, "Prefer": {"wait=0"}, "Content-Digest": {"sha-512=:AAAA:"},
 	}
 	g.secrets = append(g.secrets, holder.secret)
@@ -90,6 +92,7 @@ func newGrounds(t *testing.T) *grounds {
 		r := s.do(issuing(client.NewIdempotencyKey(), "island", "ai_reader")).want(t, 201, "")
 		g.known["credential_id"] = append(g.known["credential_id"], r.field(t, "credential_id"))
 	}
+	s.do(call{method: "PUT", path: webhookOf("harbour"), bearer: adminToken, key: client.NewIdempotencyKey(), json: map[string]any{"url": s.url + "/hook"}}).want(t, 200, "")
 	for range 2 { // to be retired
 		r := s.do(call{method: "POST", path: "/admin/tenant-keys/signing-keys/rotate", bearer: adminToken, key: client.NewIdempotencyKey(),
 			json: map[string]any{"purpose": "oauth"}}).want(t, 201, "")

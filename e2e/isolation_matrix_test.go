@@ -67,11 +67,38 @@ var isolationRows = map[string]func(by stranger, org string, about target) call{
 	"getWithdrawalReceipt": func(_ stranger, org string, about target) call {
 		return call{method: "GET", path: "/api/v1/organizations/" + org + "/withdrawals/" + about.receipt}
 	},
+	"setRetention": func(_ stranger, org string, _ target) call {
+		return call{method: "PUT", path: "/admin/organizations/" + org + "/retention", json: map[string]any{"retention_days": 1}}
+	},
+	"getRetention": func(_ stranger, org string, _ target) call {
+		return call{method: "GET", path: "/admin/organizations/" + org + "/retention"}
+	},
 	"queueRescans": func(_ stranger, _ string, about target) call {
 		return call{method: "POST", path: "/admin/rescans", json: map[string]any{"org_id": about.org, "upload_id": about.upload}}
 	},
 	"getRescans": func(_ stranger, _ string, about target) call {
 		return call{method: "GET", path: "/admin/rescans?org_id=" + about.org + "&upload_id=" + about.upload}
+	},
+	"setWebhook": func(_ stranger, _ string, about target) call {
+		return call{method: "PUT", path: webhookOf(about.org), json: map[string]any{"url": "https://hooks.example/"}}
+	},
+	"rotateWebhookSecret": func(_ stranger, _ string, about target) call {
+		return call{method: "POST", path: webhookOf(about.org) + "/rotate"}
+	},
+	"testWebhook": func(_ stranger, _ string, about target) call {
+		return call{method: "POST", path: webhookOf(about.org) + "/test"}
+	},
+	"deleteWebhook": func(_ stranger, _ string, about target) call {
+		return call{method: "POST", path: webhookOf(about.org) + "/delete"}
+	},
+	"listWebhookDeliveries": func(_ stranger, _ string, about target) call {
+		return call{method: "GET", path: webhookOf(about.org) + "/deliveries?upload_id=" + about.upload}
+	},
+	"replayWebhookDeliveries": func(_ stranger, _ string, about target) call {
+		return call{method: "POST", path: webhookOf(about.org) + "/replay", json: map[string]any{"upload_id": about.upload}}
+	},
+	"listWebhooks": func(_ stranger, _ string, about target) call {
+		return call{method: "GET", path: "/admin/webhooks?org_id=" + about.org}
 	},
 	"checkStorage": func(_ stranger, _ string, about target) call {
 		return call{method: "POST", path: "/admin/fsck", json: map[string]any{"after": about.upload}}
@@ -90,7 +117,7 @@ var isolationRows = map[string]func(by stranger, org string, about target) call{
 // aboutNobody are the routes that take no such id.
 var aboutNobody = []string{
 	"getAccessPolicy", "getAuthorizationServerMetadata", "getCapabilities", "getHealth", "getIdentity", "getKeySet", "getOpenAPI", "getPortalConfig",
-	"getProtectedResourceMetadata", "getProtectedResourceMetadataOfMCP", "getReadiness", "getTenantKeyPolicy",
+	"getProtectedResourceMetadata", "getProtectedResourceMetadataOfMCP", "getMCPServerCard", "getMCPServerCardOfHost", "getLLMsText", "getSecurityText", "getReadiness", "getTenantKeyPolicy",
 	"getSandbox", "getSandboxKeys", "createSandboxKey", "echoSandbox", "batchSandbox", "listSigningKeys", "rotateSigningKey", "listEvidenceHeads", "rotateKeyEncryptionKey",
 }
 

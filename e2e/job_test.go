@@ -321,6 +321,9 @@ func TestContextIsServedOnlyOnceItsRecordIsDurable(t *testing.T) {
 // database opens a database of the running service, to see or to break what no client can.
 func (s *service) database(t testing.TB, name string) *sql.DB {
 	t.Helper()
+	if url, ok := databases.Load(s.data); ok {
+		return postgres(t, url.(string), name)
+	}
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.data, name)+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)

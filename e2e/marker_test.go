@@ -19,6 +19,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/accession/accession/client"
+	"github.com/accession/accession/internal/telemetry/otlptest"
 )
 
 // marks stand where an upload has words of its own, and nowhere else in the world.
@@ -86,21 +87,22 @@ type bench struct {
 	root, metrics string
 	options       options
 	argv          *commandLines
+	traces        *otlptest.Collector
 }
 
 const sharedMemory = "/dev/shm"
 
 func newBench(t *testing.T, o options) *bench {
 	t.Helper()
-	b := &bench{root: t.TempDir(), metrics: freeAddress(t), marks: newMarks()}
+	b := &bench{root: t.TempDir(), metrics: freeAddress(t), marks: newMarks(), traces: otlptest.Start(t)}
 	for _, folder := range []string{"tmp", "home"} {
 		if err := os.Mkdir(filepath.Join(b.root, folder), 0o777); err != nil {
 			t.Fatal(err)
 		}
 	}
 	o.data = filepath.Join(b.root, "data")
-	o.env = append([]string{"TMPDIR=" + filepath.Join(b.root, "tmp"), "HOME=" + filepath.Join(b.root, "home")}, o.env...)
-	o.flags = append(o.flags, "--metrics-listen", b.metrics)
+	o.env = append([]string{"TMPDIR=" + filepath.Join(b.root, "tmp"), "HOME=" + filepath.Join(b.root, "home"), exportAtOnce}, o.env...)
+	o.flags = append(o.flags, "--metrics-listen", b.metrics, "--otlp-endpoint", b.traces.URL)
 	b.options = o
 	b.argv = watchCommandLines(t)
 	b.service = start(t, o)
@@ -177,6 +179,7 @@ func (b *bench) findShown(sought ...string) []string {
 		res.Body.Close()
 		found = append(found, find("the metrics", text, sought...)...)
 	}
+	found = append(found, find("the traces", b.traces.Raw(), sought...)...)
 	return append(found, find("a command line or environment", b.argv.all(), sought...)...)
 }
 

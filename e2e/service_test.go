@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/accession/accession/internal/scanner"
+	"github.com/accession/accession/internal/storetest/cluster"
 )
 
 const adminToken = "e2e-admin-token-of-forty-characters-long"
@@ -66,7 +67,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	clamd = "unix:" + filepath.Join(dir, "clamd", "clamd.sock")
-	return m.Run()
+	return cluster.Run(m)
 }
 
 // build makes the binary as the release is made, but for the given build tags.
@@ -93,6 +94,7 @@ type service struct {
 	t    testing.TB
 	data string
 	url  string
+	http *http.Client // what calls go through
 	cmd  *exec.Cmd
 	log  *tail
 	said *tail         // every answer to a call, headers and body
@@ -125,14 +127,14 @@ func launch(t testing.TB, o options) *service {
 	if o.binary == "" {
 		o.binary = binary
 	}
-	s := &service{t: t, data: o.data, log: &tail{}, said: &tail{}, done: make(chan struct{})}
+	s := &service{t: t, data: o.data, http: http.DefaultClient, log: &tail{}, said: &tail{}, done: make(chan struct{})}
 	address := freeAddress(t)
 	s.url = "http://" + address
 	s.cmd = exec.Command(o.binary, append([]string{"serve", "--data", o.data, "--listen", address}, o.flags...)...)
 	s.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ACCESSION_CACHE=" + cache,
 		"ACCESSION_ADMIN_TOKEN=" + adminToken, "ACCESSION_CLAMD_ADDRESS=" + clamd,
-	}, o.env...)
+	}, append(storeSettings(t, o.data), o.env...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
@@ -159,7 +161,7 @@ func (s *service) awaitReady() {
 	if !s.log.await(ctx, s.done, "accession is ready at") {
 		s.t.Fatalf("service is not ready (%v):\n%s", s.err, s.log)
 	}
-	resp, err := http.Get(s.url + "/readyz")
+	resp, err := s.http.Get(s.url + "/readyz")
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func (s *service) try(c call) (reply, error) {
 	for name, value := range c.header {
 		set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := s.http.Do(req)
 	if err != nil {
 		return reply{}, err
 	}
@@ -90,7 +91,7 @@ func (s *service) try(c call) (reply, error) {
 		return r, err
 	}
 	fmt.Fprintf(s.said, "%v\n%s\n", r.Header, r.Raw)
-	if len(r.Raw) > 0 {
+	if len(r.Raw) > 0 && !strings.HasPrefix(r.Header.Get("Content-Type"), "text/") {
 		err = json.Unmarshal(r.Raw, &r)
 	}
 	return r, err
@@ -201,6 +202,10 @@ type status struct {
 	Failure *struct {
 		Gate, Code, Message string
 	} `json:"failure"`
+	ExpiresAt     time.Time               `json:"expires_at"`
+	CreatedAt     time.Time               `json:"created_at"`
+	RetainedUntil time.Time               `json:"retained_until"`
+	Withdrawal    *client.WithdrawalState `json:"withdrawal"`
 }
 
 func (p partner) status(uploadID string) status {

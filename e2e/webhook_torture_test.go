@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/accession/accession/client"
+)
+
+const (
+	tortureLives    = 8 // of the service; each but the last ends by kill -9
+	tortureUnderWay = 8 // posts to one endpoint at once
+)
+
+// A receiver that does whatever comes into its head, and a service that dies again and again: every event arrives, in order per
+// upload, and none comes twice that was accepted by the service's own knowledge. ACCESSION_TORTURE_SEED asks for the same choices.
+func TestWebhookTorture(t *testing.T) {
+	t.Parallel()
+	seed := number(t, "ACCESSION_TORTURE_SEED", uint64(time.Now().UnixNano()))
+	t.Logf("ACCESSION_TORTURE_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, seed))
+	var kind atomic.Bool                    // the receiver comes to its senses
+	hook := receive(t, func(p posted) int { // one at a time
+		if kind.Load() {
+			return http.StatusAccepted
+		}
+		switch n := random.IntN(100); {
+		case n < 50:
+			return http.StatusAccepted
+		case n < 58:
+			return http.StatusConflict
+		case n < 63:
+			return http.StatusBadRequest
+		case n < 75:
+			return http.StatusInternalServerError
+		case n < 80:
+			return http.StatusFound
+		case n < 83:
+			return 0
+		default:
+			return -1
+		}
+	})
+	h := newSite(t, binary)
+	h.o.flags = append(h.o.flags, "--webhook-private-addresses", "allow", "--webhook-retry-delays", "5ms,20ms", "--webhook-timeout", "200ms", "--rate-limits", "off")
+	var uploads []string
+	var kills []int // after how many posts
+	var token string
+	for range tortureLives {
+		s, err := h.service()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token == "" {
+			token = s.issue("harbour", "solution_company_upload")
+			s.setWebhook("harbour", hook.URL)
+		}
+		before := 0
+		hook.until(t, "nothing", func(seen []posted) bool { before = len(seen); return true })
+		for range 2 {
+			uploads = append(uploads, partner{s, "harbour", token}.submit(text("The pump runs.", nil)))
+		}
+		enough := before + 5 + random.IntN(15)
+		hook.until(t, "posts of a life", func(seen []posted) bool { return len(seen) >= enough })
+		if len(uploads) < 2*tortureLives {
+			h.kill()
+			hook.until(t, "nothing", func(seen []posted) bool { kills = append(kills, len(seen)); return true })
+		}
+	}
+	s, err := h.service()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = s.in(t)
+	s.awaitWebhook("harbour", func(w client.Webhook) bool { return w.Pending == 0 })
+	seen := hook.until(t, "all", func([]posted) bool { return true })
+
+	want := map[string]int{}
+	db := s.database(t, "metadata.db")
+	for _, id := range uploads {
+		want[id] = count(t, db, `SELECT COUNT(*) FROM status_events WHERE upload_id = $1`, id)
+	}
+	final := map[string]map[int64]bool{} // what was accepted or refused
+	accepted := map[string]int{}         // by event: when last
+	dead := map[string]bool{}
+	for i, p := range seen {
+		if final[p.UploadID] == nil {
+			final[p.UploadID] = map[int64]bool{}
+		}
+		for earlier := int64(1); earlier < p.Sequence; earlier++ {
+			if !final[p.UploadID][earlier] {
+				t.Errorf("%s: %d came before %d was done", p.UploadID, p.Sequence, earlier)
+			}
+		}
+		// Only a death between the answer and its record excuses another post; what was under way may still arrive after it.
+		if at, was := accepted[p.ID]; was && !slices.ContainsFunc(kills, func(kill int) bool { return at < kill+tortureUnderWay && i >= kill }) {
+			t.Errorf("%s came again after the service knew that it was accepted", p.ID)
+		}
+		switch p.Answer {
+		case http.StatusAccepted, http.StatusConflict:
+			final[p.UploadID][p.Sequence], accepted[p.ID] = true, i
+			delete(dead, p.ID)
+		case http.StatusBadRequest:
+			final[p.UploadID][p.Sequence], dead[p.ID] = true, true
+		}
+	}
+	for _, id := range uploads {
+		if want[id] < 5 || len(final[id]) != want[id] {
+			t.Errorf("%s: %d of %d events were done", id, len(final[id]), want[id])
+		}
+	}
+	list := s.deliveries("harbour", "dead").Deliveries
+	for _, d := range list {
+		if !dead[d.EventID] {
+			t.Errorf("%s is dead, and was not refused", d.EventID)
+		}
+	}
+	if len(list) != len(dead) {
+		t.Errorf("%d events are dead, %d were refused", len(list), len(dead))
+	}
+
+	kind.Store(true)
+	s.do(call{method: "POST", path: webhookOf("harbour") + "/replay", bearer: adminToken, key: client.NewIdempotencyKey()}).want(t, 200, "")
+	s.awaitWebhook("harbour", func(w client.Webhook) bool { return w.Pending == 0 })
+	for _, p := range hook.until(t, "all", func([]posted) bool { return true }) {
+		if slices.Contains([]int{http.StatusAccepted, http.StatusConflict}, p.Answer) {
+			accepted[p.ID] = 1
+		}
+	}
+	if all := count(t, db, `SELECT COUNT(*) FROM status_events`); len(accepted) != all {
+		t.Errorf("%d of %d events arrived", len(accepted), all)
+	}
+	t.Logf("%d posts of %d events over %d kills, %d refused", len(seen), len(accepted), len(kills), len(dead))
+}
