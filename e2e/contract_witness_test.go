@@ -39,7 +39,7 @@ func (w witness) in(t *testing.T) witness {
 
 func summon(t *testing.T) witness {
 	t.Helper()
-	s := start(t, options{flags: []string{"--part-size-bytes", strconv.Itoa(partSize)}, env: []string{"ACCESSION_RATE_LIMITS=off"}})
+	s := start(t, options{flags: append([]string{"--part-size-bytes", strconv.Itoa(partSize)}, hookFlags...), env: []string{"ACCESSION_RATE_LIMITS=off"}})
 	w := witness{service: s, p: s.partner("harbour"), reader: s.issue("harbour", "ai_reader")}
 	if err := json.Unmarshal(s.get("/api/v1/ai/openapi.json", "").Raw, &w.doc); err != nil {
 		t.Fatal(err)

@@ -104,7 +104,10 @@ func TestCorrectionLeavesItsOriginalUntouched(t *testing.T) {
 	p.wantWithdrawn(original, len(note("first-word")))
 	s.wantContext("harbour", reader, last)
 	s.do(p.correcting(original, client.NewIdempotencyKey(), text("too late", nil))).want(t, 404, "upload_not_found")
-	wantReplay(t, r, s.do(p.correcting(original, "key-of-the-correction", text(string(note("second-word")), nil))))
+	replayed := s.do(p.correcting(original, "key-of-the-correction", text(string(note("second-word")), nil))).want(t, 201, "")
+	if replayed.Header.Get("Idempotent-Replayed") != "true" || replayed.field(t, "upload_id") != second || replayed.field(t, "filename") != "" {
+		t.Errorf("the answer of a withdrawn correction: %s", replayed.Raw)
+	}
 }
 
 func TestReviewReferencesChangeNothingOfTheProvenance(t *testing.T) {

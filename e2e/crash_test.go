@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -28,7 +27,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 	}
 	var counted []string
 	t.Run("counting", func(t *testing.T) {
-		h, _ := crashOnce(t, armed, 0)
+		h, _ := crashOnce(t, armed, "0")
 		if counted = hits(h.now); len(counted) == 0 {
 			t.Fatal("the run passed no crash point; is the binary built with them?")
 		}
@@ -48,7 +47,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 					return
 				}
 				t.Run(strconv.Itoa(n), func(t *testing.T) {
-					_, deaths := crashOnce(t, armed, n)
+					_, deaths := crashOnce(t, armed, strconv.Itoa(n))
 					mu.Lock()
 					defer mu.Unlock()
 					if len(deaths) == 0 {
@@ -69,18 +68,23 @@ func TestCrashAtEveryPoint(t *testing.T) {
 	}
 	total := 0
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(counted))) {
+		if died[name] == 0 { // a slow machine renews leases in between, and the points of that run are not those counted
+			t.Run(name, func(t *testing.T) {
+				if _, deaths := crashOnce(t, armed, name); !slices.Equal(deaths, []string{name}) {
+					t.Errorf("died at %q", deaths)
+				}
+			})
+			died[name]++
+		}
 		total += died[name]
 		t.Logf("%3d deaths at %s", died[name], name)
-		if died[name] == 0 {
-			t.Errorf("no run died at %s", name)
-		}
 	}
 	t.Logf("%d deaths in all; an undisturbed job passes %d points", total, len(counted))
 }
 
-// crashOnce does one job at a fresh site whose service dies at its n-th crash point (0: lives).
-func crashOnce(t *testing.T, armed string, n int) (h *site, deaths []string) {
-	h = newSite(t, armed, fmt.Sprintf("ACCESSION_CRASH_AT=%d", n))
+// crashOnce does one job at a fresh site whose service dies at its n-th crash point, or at the first of a name (0: lives).
+func crashOnce(t *testing.T, armed, at string) (h *site, deaths []string) {
+	h = newSite(t, armed, "ACCESSION_CRASH_AT="+at)
 	d := newDeposit(t, h, "harbour")
 	d.run()
 	deaths = h.died()

@@ -127,7 +127,7 @@ func TestKeysSettingSaysWhatItTakes(t *testing.T) {
 	for _, place := range []string{"base64key://c2VjcmV0", "vault://accession", "awskms://"} {
 		s := launch(t, options{flags: []string{"--keys", place}})
 		<-s.done
-		if s.cmd.ProcessState.ExitCode() != 2 || !strings.Contains(s.log.String(), "--keys: must be a file, or a URL of awskms") || strings.Contains(s.log.String(), "c2VjcmV0") {
+		if s.cmd.ProcessState.ExitCode() != 2 || !strings.Contains(s.log.String(), "--keys cannot be used: must be a file, or a URL of awskms") || strings.Contains(s.log.String(), "c2VjcmV0") {
 			t.Errorf("%s: %v\n%s", place, s.err, s.log)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -18,6 +19,7 @@ var crash = arm()
 type trap struct {
 	mu   sync.Mutex
 	at   int // 0 counts only
+	name string
 	hits int
 }
 
@@ -27,8 +29,11 @@ func arm() *trap {
 		return nil
 	}
 	at, err := strconv.Atoi(text)
-	if err != nil || at < 0 {
-		fmt.Fprintf(os.Stderr, "%s must be a whole number from 0\n", Environment)
+	switch {
+	case err != nil && strings.Contains(text, ": "):
+		return &trap{at: -1, name: text}
+	case err != nil || at < 0:
+		fmt.Fprintf(os.Stderr, "%s must be a whole number from 0, or the name of a point\n", Environment)
 		os.Exit(2) // a test that crashes nowhere would prove nothing
 	}
 	return &trap{at: at}
@@ -42,7 +47,7 @@ func Hit(name string) {
 	crash.mu.Lock() // held to the end: no other write passes a point once the process is to die
 	defer crash.mu.Unlock()
 	crash.hits++
-	if crash.at != 0 && crash.hits != crash.at {
+	if crash.at != 0 && crash.hits != crash.at && name != crash.name {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "crashpoint %d %s\n", crash.hits, name)
