@@ -27,6 +27,8 @@ var onPostgres = map[string]func(*testing.T){
 	"MCP":                      TestMCPServesWhatRESTServes,
 	"MCP tokens":               TestMCPRefusesConfusedTokens,
 	"MCP tenants":              TestMCPTenantsOnOneConnection,
+	"MCP tools":                TestMCPToolsKeepToTheirOrganization,
+	"recall":                   TestRefusedContextIsRecalled,
 }
 
 func TestOnPostgres(t *testing.T) {

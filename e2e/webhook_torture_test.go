@@ -16,15 +16,9 @@ const (
 	tortureUnderWay = 8 // posts to one endpoint at once
 )
 
-// A receiver that does whatever comes into its head, and a service that dies again and again: every event arrives, in order per
-// upload, and none comes twice that was accepted by the service's own knowledge. ACCESSION_TORTURE_SEED asks for the same choices.
-func TestWebhookTorture(t *testing.T) {
-	t.Parallel()
-	seed := number(t, "ACCESSION_TORTURE_SEED", uint64(time.Now().UnixNano()))
-	t.Logf("ACCESSION_TORTURE_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, seed))
-	var kind atomic.Bool                    // the receiver comes to its senses
-	hook := receive(t, func(p posted) int { // one at a time
+// whims answer whatever comes into their head, one post at a time, and 202 once they are kind.
+func whims(random *rand.Rand, kind *atomic.Bool) func(posted) int {
+	return func(posted) int {
 		if kind.Load() {
 			return http.StatusAccepted
 		}
@@ -44,7 +38,43 @@ func TestWebhookTorture(t *testing.T) {
 		default:
 			return -1
 		}
-	})
+	}
+}
+
+// wantInOrder fails the test where an event came before every earlier one of its upload was accepted or refused. It returns the
+// sequences that were, by upload, and the events whose last word was a refusal.
+func wantInOrder(t *testing.T, seen []posted) (final map[string]map[int64]bool, dead map[string]bool) {
+	t.Helper()
+	final, dead = map[string]map[int64]bool{}, map[string]bool{}
+	for _, p := range seen {
+		if final[p.UploadID] == nil {
+			final[p.UploadID] = map[int64]bool{}
+		}
+		for earlier := int64(1); earlier < p.Sequence; earlier++ {
+			if !final[p.UploadID][earlier] {
+				t.Errorf("%s: %d came before %d was done", p.UploadID, p.Sequence, earlier)
+			}
+		}
+		switch p.Answer {
+		case http.StatusAccepted, http.StatusConflict:
+			final[p.UploadID][p.Sequence] = true
+			delete(dead, p.ID)
+		case http.StatusBadRequest:
+			final[p.UploadID][p.Sequence], dead[p.ID] = true, true
+		}
+	}
+	return final, dead
+}
+
+// A receiver that does whatever comes into its head, and a service that dies again and again: every event arrives, in order per
+// upload, and none comes twice that was accepted by the service's own knowledge. ACCESSION_TORTURE_SEED asks for the same choices.
+func TestWebhookTorture(t *testing.T) {
+	t.Parallel()
+	seed := number(t, "ACCESSION_TORTURE_SEED", uint64(time.Now().UnixNano()))
+	t.Logf("ACCESSION_TORTURE_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	var kind atomic.Bool // the receiver comes to its senses
+	hook := receive(t, whims(rand.New(rand.NewPCG(seed, 2)), &kind))
 	h := newSite(t, binary)
 	h.o.flags = append(h.o.flags, "--webhook-private-addresses", "allow", "--webhook-retry-delays", "5ms,20ms", "--webhook-timeout", "200ms", "--rate-limits", "off")
 	var uploads []string
@@ -84,28 +114,15 @@ func TestWebhookTorture(t *testing.T) {
 	for _, id := range uploads {
 		want[id] = count(t, db, `SELECT COUNT(*) FROM status_events WHERE upload_id = $1`, id)
 	}
-	final := map[string]map[int64]bool{} // what was accepted or refused
-	accepted := map[string]int{}         // by event: when last
-	dead := map[string]bool{}
+	final, dead := wantInOrder(t, seen)
+	accepted := map[string]int{} // by event: when last
 	for i, p := range seen {
-		if final[p.UploadID] == nil {
-			final[p.UploadID] = map[int64]bool{}
-		}
-		for earlier := int64(1); earlier < p.Sequence; earlier++ {
-			if !final[p.UploadID][earlier] {
-				t.Errorf("%s: %d came before %d was done", p.UploadID, p.Sequence, earlier)
-			}
-		}
 		// Only a death between the answer and its record excuses another post; what was under way may still arrive after it.
 		if at, was := accepted[p.ID]; was && !slices.ContainsFunc(kills, func(kill int) bool { return at < kill+tortureUnderWay && i >= kill }) {
 			t.Errorf("%s came again after the service knew that it was accepted", p.ID)
 		}
-		switch p.Answer {
-		case http.StatusAccepted, http.StatusConflict:
-			final[p.UploadID][p.Sequence], accepted[p.ID] = true, i
-			delete(dead, p.ID)
-		case http.StatusBadRequest:
-			final[p.UploadID][p.Sequence], dead[p.ID] = true, true
+		if p.Answer == http.StatusAccepted || p.Answer == http.StatusConflict {
+			accepted[p.ID] = i
 		}
 	}
 	for _, id := range uploads {

@@ -64,7 +64,9 @@ func (s *Service) submit(ctx context.Context, c custody.Caller, sub custody.Subm
 		}
 	}
 	u := s.newSubmission(sub, c)
-	if err := s.reserveSubmission(ctx, c, u); err != nil {
+	if err := s.reserveSubmission(ctx, c, u); errors.Is(err, custody.ErrQuota) {
+		return s.noRoom(ctx, u.OrgID, u.SizeBytes, i)
+	} else if err != nil {
 		return custody.Answer{}, err
 	}
 	a, err := s.keepSubmission(ctx, c, u, sub.Payload, i)
@@ -83,7 +85,7 @@ func (s *Service) submit(ctx context.Context, c custody.Caller, sub custody.Subm
 	case errors.As(err, &refusal):
 		return custody.Answer{}, custody.Errorf(custody.CodeContentRefused, "the %s gate refused the content: %s", refusal.Gate, refusal.Message).
 			With("gate", refusal.Gate).With("gate_code", refusal.Code)
-	case errors.As(err, &silent):
+	case errors.As(err, &silent), errors.Is(err, custody.ErrDestroyed): // no answer, or the reservation was ended under it
 		return custody.Answer{}, custody.Unavailable(err)
 	}
 	return custody.Answer{}, err
@@ -110,7 +112,7 @@ func (s *Service) newSubmission(sub custody.Submission, c custody.Caller) custod
 }
 
 // reserveSubmission makes the row before any byte of the text, so that bytes without a row never exist. The row has no name
-// yet: of what the gates refuse, nobody's consent and no filename stays.
+// yet: of what the gates refuse, nobody's consent and no filename stays. Error: custody.ErrQuota.
 func (s *Service) reserveSubmission(ctx context.Context, c custody.Caller, u custody.Upload) error {
 	if err := s.vault.Admit(ctx, u.ID); err != nil {
 		return err
@@ -128,9 +130,6 @@ func (s *Service) reserveSubmission(ctx context.Context, c custody.Caller, u cus
 	}
 	if dismissErr := s.vault.Dismiss(context.WithoutCancel(ctx), u.ID); dismissErr != nil {
 		s.cfg.Log.WarnContext(ctx, "data key of a refused reservation stays", "upload_id", u.ID, "error", dismissErr)
-	}
-	if errors.Is(err, custody.ErrQuota) {
-		return s.quotaExceeded(ctx, u.OrgID, u.SizeBytes)
 	}
 	return err
 }

@@ -60,9 +60,17 @@ func (s *Service) Initiate(ctx context.Context, c custody.Caller, r custody.Rese
 		a, _, err := i.Replay(ctx, s.store)
 		return a, err
 	case errors.Is(err, custody.ErrQuota):
-		return custody.Answer{}, s.quotaExceeded(ctx, r.OrgID, r.SizeBytes)
+		return s.noRoom(ctx, r.OrgID, r.SizeBytes, i)
 	}
 	return custody.Answer{}, err
+}
+
+// noRoom refuses with quota_exceeded, unless what takes the room is this same request, answered meanwhile.
+func (s *Service) noRoom(ctx context.Context, orgID string, size int64, i custody.Idempotency) (custody.Answer, error) {
+	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
+		return a, err
+	}
+	return custody.Answer{}, s.quotaExceeded(ctx, orgID, size)
 }
 
 func (s *Service) quotaExceeded(ctx context.Context, orgID string, size int64) error {
