@@ -65,7 +65,7 @@ type ContextRecalled struct {
 type Receiver struct {
 	// Secrets as whsec_…; two while the secret rotates. None refuses everything.
 	Secrets []string
-	// Status is told of every change; an error answers 503.
+	// Status is told of every change; an error answers 503. nil: nobody is told.
 	Status func(context.Context, StatusChanged) error
 	// Recall is told of every recall; an error answers 503. nil: nobody is told.
 	Recall func(context.Context, ContextRecalled) error
@@ -175,6 +175,9 @@ func (r *Receiver) status(ctx context.Context, e StatusChanged) (int, error) {
 	}
 	if e.Sequence <= last {
 		return http.StatusConflict, nil
+	}
+	if r.Status == nil {
+		return r.note(ctx, e.EventID, e.UploadID, e.Sequence)
 	}
 	if e.Sequence > last+1 && r.Client != nil {
 		recovered, err := r.Client.UploadStatus(ctx, r.Org, e.UploadID, StatusOptions{})

@@ -282,3 +282,16 @@ func ExampleReceiver() {
 	fmt.Println(answer.StatusCode)
 	// Output: 400
 }
+
+// Who only wants to hear of recalls takes the rest all the same: it would come again for days.
+func TestReceiverOfRecallsAlone(t *testing.T) {
+	var in inbox
+	r := in.receiver()
+	r.Status = nil
+	if got := answerTo(r, event(t, hookSecret, "evt_1", time.Now(), changed("evt_1", "up_1", 1, "READY"))); got != 202 {
+		t.Errorf("a change of status: %d", got)
+	}
+	if got := answerTo(r, event(t, hookSecret, "evt_2", time.Now(), `{"event":"contextRecalled","event_id":"evt_2","upload_id":"up_1"}`)); got != 202 || len(in.recalls) != 1 {
+		t.Errorf("a recall: %d, %+v", got, in.recalls)
+	}
+}

@@ -21,7 +21,7 @@ import (
 func newAuditCommand(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show the audit log, and prove that no evidence was changed (admin)",
+		Short: "Show the audit log, and prove that no evidence was changed",
 		Args:  noSuchCommand,
 
 		SuggestionsMinimumDistance: 2,

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/accession/accession/internal/blobstore"
@@ -40,7 +41,7 @@ func checkPlace(name, given, fallback string) (string, error) {
 		return folder(name, given, fallback)
 	}
 	if _, err := blobstore.ParseS3(given); err != nil {
-		return "", wrong(name, "cannot be used: the address %v", err)
+		return "", wrong(name, "cannot be used: %v", err)
 	}
 	return given, nil
 }
@@ -63,11 +64,26 @@ func within(a, b string) bool {
 		return false
 	}
 	if !blobstore.IsS3(a) {
+		a, b = resolved(a), resolved(b)
 		return a == b || strings.HasPrefix(a, strings.TrimSuffix(b, "/")+"/")
 	}
 	inner, _ := blobstore.ParseS3(a) // checked
 	outer, _ := blobstore.ParseS3(b)
 	return inner.Within(outer)
+}
+
+// resolved is path with its symbolic links followed, as far as it exists.
+func resolved(path string) string {
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		if leads, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(leads, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
 }
 
 // s3 tells whether any storage root is in S3.
@@ -121,7 +137,7 @@ func (svc *service) openPlace(ctx context.Context, p storagePlace) (blobstore.St
 func openS3(ctx context.Context, p storagePlace) (*blobstore.S3, error) {
 	address, err := blobstore.ParseS3(p.value)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the address %w", p.store, err)
+		return nil, fmt.Errorf("%s: %w", p.store, err)
 	}
 	return blobstore.OpenS3(ctx, p.store, address, blobstore.S3Options{})
 }

@@ -21,7 +21,7 @@ const maxCanaryText = 64 << 20
 func newCanaryCommand(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "canary",
-		Short: "Find the serving that a text came from (admin)",
+		Short: "Find the serving that a text came from",
 		Args:  noSuchCommand,
 
 		SuggestionsMinimumDistance: 2,

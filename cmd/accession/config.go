@@ -96,6 +96,12 @@ func (one *setting) shown() string {
 	if one.secret == "yes" && text != "" {
 		return masked
 	}
+	if one.secret == "url" { // one URL: what is none may hold a password anywhere
+		if text != "" && !strings.Contains(text, "://") {
+			return masked
+		}
+		return maskURL(text)
+	}
 	parts := strings.Split(text, ",")
 	for i := range parts {
 		parts[i] = maskURL(parts[i])
@@ -118,6 +124,10 @@ func maskURL(text string) string {
 		return masked
 	}
 	query := u.Query()
+	// Where there is an @ elsewhere, what stands before it was taken for something else, or is another URL's.
+	if strings.Contains(u.Host+u.Path+fmt.Sprint(query)+u.Fragment, "@") {
+		return masked
+	}
 	for name := range query {
 		if secretParameter.MatchString(name) {
 			query.Set(name, "xxxxx")

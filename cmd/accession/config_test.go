@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestConfigCheckSaysWhatServeWould(t *testing.T) {
@@ -46,6 +48,16 @@ func TestConfigShowMasksSecrets(t *testing.T) {
 		}
 	}
 	got.want(t, exitUsage, "", "error: ACCESSION_") // shown, and said to be wrong
+
+	for _, database := range []string{ // not as it should be written, with the password somewhere
+		"host=db user=custody password=hunter2", "postgres://u:hunter2,hunter2@db/custody", "postgres://u:123/hunter2@db/custody", "postgres:/u:hunter2@db/custody",
+		"postgres://u:123?hunter2@db/custody", "postgres://u:123#hunter2@db/custody", "u:hunter2@db/custody",
+	} {
+		s.env["ACCESSION_DATABASE"], s.env["ACCESSION_MIRRORS"] = database, "s3://bucket/a?endpoint=https://AKIA:hunter2@s3.example"
+		if got := s.run("config", "show"); strings.Contains(got.stdout+got.stderr, "hunter2") || !strings.Contains(got.stdout, "ACCESSION_DATABASE") {
+			t.Errorf("%s: %s%s", database, got.stdout, got.stderr)
+		}
+	}
 
 	delete(s.env, "ACCESSION_DATABASE")
 	delete(s.env, "ACCESSION_MIRRORS")
@@ -94,5 +106,28 @@ func TestSharedInstallationSaysWhatIsHardlyMeant(t *testing.T) {
 	env["ACCESSION_BLOBS"], env["ACCESSION_QUARANTINE"], env["ACCESSION_KEYS"] = "/srv/blobs", "/srv/quarantine", "/srv/key"
 	if s, err := checked(t, env); err != nil || len(s.doubts(nil)) != 0 { // which nobody asks, and so needs no token
 		t.Errorf("%q, %v", s.doubts(nil), err)
+	}
+}
+
+func TestSecretsThatEverybodyMayReadAreWarnedOf(t *testing.T) {
+	token, keyFile := written(t, officeToken), written(t, "key")
+	certPEM, keyPEM := pair(t, "custody.example", time.Now().Add(time.Hour))
+	certificate, key := written(t, string(certPEM)), written(t, string(keyPEM))
+	env := map[string]string{"ACCESSION_ADMIN_TOKEN_FILE": token, "ACCESSION_KEYS": keyFile, "ACCESSION_TLS_CERT": certificate, "ACCESSION_TLS_KEY": key}
+	for mode, want := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
+		for _, path := range []string{token, keyFile, key} {
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := checked(t, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"ACCESSION_ADMIN_TOKEN_FILE", "ACCESSION_KEYS", "ACCESSION_TLS_KEY"} {
+			if got := strings.Contains(strings.Join(s.doubts(nil), "\n"), name+" is a secret"); got != want {
+				t.Errorf("%o: %s is warned of: %v, want %v", mode, name, got, want)
+			}
+		}
 	}
 }

@@ -58,11 +58,11 @@ func (svc *service) openDatabases(ctx context.Context) error {
 // openShared opens PostgreSQL. Other replicas may be at work: their leases are theirs, and their keys must be ours.
 func (svc *service) openShared(ctx context.Context) error {
 	s := svc.settings
-	keysURL := s.KeysDatabase
+	keysSetting, keysURL := "keys-database", s.KeysDatabase
 	if keysURL == "" {
-		keysURL = s.Database
+		keysSetting, keysURL = "database", s.Database
 	}
-	keysDB, err := svc.openPostgres(ctx, "keys-database", keysURL, sqldb.PostgresOptions{
+	keysDB, err := svc.openPostgres(ctx, keysSetting, keysURL, sqldb.PostgresOptions{
 		Schema: keysSchema, Scrubbed: []string{"data_keys", "signing_keys"},
 	})
 	if err != nil {

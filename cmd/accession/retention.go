@@ -12,7 +12,7 @@ import (
 func newRetentionCommand(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retention",
-		Short: "Have an organization's uploads withdrawn by themselves once they are old",
+		Short: "Have an organization's uploads withdrawn once they are old (admin)",
 		Args:  noSuchCommand,
 
 		SuggestionsMinimumDistance: 2,
@@ -68,7 +68,7 @@ func retentionCommand(app *App, use, short string, names []string, act func(ctx 
 			if conn.json {
 				return app.printData(r.Response.Data)
 			}
-			app.row("organization", r.OrgID)
+			app.row("org", r.OrgID)
 			if r.RetentionDays == 0 {
 				app.row("retention", "none")
 			} else {

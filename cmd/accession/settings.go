@@ -42,6 +42,7 @@ type settings struct {
 
 	all      []*setting
 	warnings []string // of check: what works, and is hardly meant
+	secrets  []secretFile
 	getenv   func(string) string
 }
 
@@ -169,7 +170,7 @@ func (s *settings) validate() error {
 // checkTogether is about settings of different parts.
 func (s *settings) checkTogether() error {
 	if s.shared() && s.has(roleAPI) && s.AdminToken == "" {
-		return wrong("admin-token", "must be given with a PostgreSQL database: all replicas need the same one; set ACCESSION_ADMIN_TOKEN, or admin-token-file")
+		return wrong("admin-token", "must be given with a PostgreSQL database: all replicas need the same one; set ACCESSION_ADMIN_TOKEN, or name a file with ACCESSION_ADMIN_TOKEN_FILE")
 	}
 	if s.s3() && s.PartSizeBytes > blobstore.MaxS3Plain {
 		return wrong("part-size-bytes", "must be at most %d with storage in S3: a part is one object", int64(blobstore.MaxS3Plain))
@@ -180,7 +181,7 @@ func (s *settings) checkTogether() error {
 	if err := s.checkRoles(); err != nil {
 		return err
 	}
-	s.warnings = nil
+	s.warnings = s.exposed()
 	if s.shared() && s.BaseURL == "" {
 		s.warnings = append(s.warnings, "base-url is not set: it is the issuer of access tokens and receipts, and replicas with different ones refuse each other's tokens")
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/accession/accession/internal/ratelimit"
+	"github.com/accession/accession/internal/telemetry"
 )
 
 // listenSettings say where the service is reached.
@@ -195,8 +196,8 @@ func (s *telemetrySettings) check() error {
 	if s.OTLPEndpoint == "" {
 		return nil
 	}
-	if u, err := url.Parse(s.OTLPEndpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return wrong("otlp-endpoint", "must be a URL such as http://127.0.0.1:4318")
+	if err := telemetry.CheckEndpoint(s.OTLPEndpoint); err != nil {
+		return wrong("otlp-endpoint", "%v", err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ func (s *settings) load(f *pflag.FlagSet) error {
 		path, at = f.Lookup(configFlag).Value.String(), "--"+configFlag
 	}
 	keys := map[string]given{}
+	s.secrets = nil
 	if path != "" {
 		var err error
 		if keys, err = s.readConfig(path); err != nil {
@@ -75,6 +77,7 @@ func (s *settings) find(one *setting, f *pflag.FlagSet, keys map[string]given) e
 					return usagef("%s: %v", place.at, err)
 				}
 				said = given{secret, place.by, place.at}
+				s.secrets = append(s.secrets, secretFile{place.at, place.text})
 			}
 		}
 		if said.at != "" && (said.text != "" || said.by != byEnvironment) { // an empty variable is as good as none
@@ -142,6 +145,26 @@ func readSecret(path string) (string, error) {
 		return "", fmt.Errorf("%s has to hold the value and nothing else", path)
 	}
 	return secret, nil
+}
+
+// secretFile is a file with a secret in it, and how to name it to whoever said where it is.
+type secretFile struct{ at, path string }
+
+// exposed warns of secrets that everybody on the machine may read.
+func (s *settings) exposed() (warnings []string) {
+	files := slices.Clone(s.secrets)
+	for _, one := range s.all {
+		if one.name == "tls-key" || one.name == "keys" {
+			files = append(files, secretFile{cmp.Or(one.given.at, one.name), one.value.String()})
+		}
+	}
+	for _, f := range files {
+		info, err := os.Stat(f.path) // a URL, or what is not there yet, is no file
+		if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o007 != 0 {
+			warnings = append(warnings, f.at+" is a secret, and everybody on this machine may read or change its file: chmod o-rwx "+f.path)
+		}
+	}
+	return warnings
 }
 
 // key is a setting's name in the configuration file.

@@ -248,3 +248,28 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		}
 	}
 }
+
+// Two names of one folder would make a copy that is none.
+func TestRootsThatLeadToTheSamePlace(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"disk", "other"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("disk", filepath.Join(folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	at := func(path string) string { return filepath.Join(folder, path) }
+	for _, c := range []struct {
+		blobs, quarantine string
+		apart             bool
+	}{
+		{"disk/a", "other/a", true}, {"disk/a", "link/b", true}, {"disk", "link", false}, {"disk/a", "link/a", false}, {"disk/new/a", "link/new", false}, {"link", "disk/a", false},
+	} {
+		_, err := checked(t, map[string]string{"ACCESSION_BLOBS": at(c.blobs), "ACCESSION_QUARANTINE": at(c.quarantine)})
+		if (err == nil) != c.apart || err != nil && !strings.Contains(err.Error(), "must lie apart from") {
+			t.Errorf("%s and %s: %v", c.blobs, c.quarantine, err)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 func newWebhooksCommand(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "webhooks",
-		Short: "Set, test, list, replay, rotate and delete the webhook of an organization",
+		Short: "Set, test, list, replay, rotate and delete an organization's webhook (admin)",
 		Long: `An organization's events are posted to its webhook: signed (Standard Webhooks 1.0), in order per upload, at least once.
 All of it needs the admin token.`,
 		Args: noSuchCommand,

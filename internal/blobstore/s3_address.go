@@ -37,7 +37,7 @@ var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 func ParseS3(address string) (a S3Address, err error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "s3" || u.Opaque != "" || u.Fragment != "" {
-		return a, errors.New("must be s3://BUCKET/PREFIX, such as s3://custody/staging?endpoint=https://s3.example:9000")
+		return a, errors.New("the address must be s3://BUCKET/PREFIX, such as s3://custody/staging?endpoint=https://s3.example:9000")
 	}
 	if u.User != nil {
 		return a, errors.New("credentials do not belong into the address; give them as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in the shared credentials file, or as a role of the machine")
@@ -98,13 +98,27 @@ func parseEndpoint(text string) (host string, secure bool, err error) {
 	if u.User != nil {
 		return "", false, errors.New("credentials do not belong into the endpoint; give them in the environment")
 	}
-	if port := u.Port(); port != "" {
-		return net.JoinHostPort(u.Hostname(), port), u.Scheme == "https", nil
+	// One spelling for each service: roots are compared by it.
+	host = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	port := u.Port()
+	switch {
+	case port != "" && (u.Scheme != "https" || port != "443") && (u.Scheme != "http" || port != "80"):
+		host = net.JoinHostPort(host, port)
+	case strings.Contains(host, ":"):
+		host = "[" + host + "]"
 	}
-	return u.Host, u.Scheme == "https", nil
+	return host, u.Scheme == "https", nil
+}
+
+// service is the host without the region: the names of Amazon's buckets are the same in all of them.
+func (a S3Address) service() string {
+	if strings.HasSuffix(a.Host, ".amazonaws.com") {
+		return "s3.amazonaws.com"
+	}
+	return a.Host
 }
 
 // Within tells whether the keys of a lie among those of b, or are the same.
 func (a S3Address) Within(b S3Address) bool {
-	return a.Host == b.Host && a.Bucket == b.Bucket && (b.Prefix == "" || a.Prefix == b.Prefix || strings.HasPrefix(a.Prefix, b.Prefix+"/"))
+	return a.service() == b.service() && a.Bucket == b.Bucket && (b.Prefix == "" || a.Prefix == b.Prefix || strings.HasPrefix(a.Prefix, b.Prefix+"/"))
 }

@@ -70,6 +70,18 @@ func TestS3Address(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal that does not repeat it", text, err)
 		}
 	}
+	for one, other := range map[string]string{ // the same place, written in another way
+		"s3://custody/a?endpoint=https://s3.example":          "s3://custody/a/b?endpoint=https://S3.Example.:443/",
+		"s3://custody/b?endpoint=http://[::1]":                "s3://custody/b?endpoint=http://[::1]:80",
+		"s3://custody?region=eu-central-1":                    "s3://custody/c?endpoint=https://s3.eu-central-1.amazonaws.com",
+		"s3://custody/d?endpoint=https://s3.example&region=a": "s3://custody/d?endpoint=https://s3.example:443&region=b",
+	} {
+		outer, err := blobstore.ParseS3(one)
+		inner, innerErr := blobstore.ParseS3(other)
+		if err != nil || innerErr != nil || !inner.Within(outer) {
+			t.Errorf("%s is not within %s: %v, %v", other, one, err, innerErr)
+		}
+	}
 	if blobstore.IsS3("/srv/s3:/x") || !blobstore.IsS3("s3://x") {
 		t.Error("IsS3 is wrong")
 	}

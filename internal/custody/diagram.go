@@ -6,7 +6,7 @@ import (
 )
 
 // Diagram draws Transitions as a Mermaid stateDiagram-v2, one line per row in the table's order; a status without a way
-// out ends it. docs/architecture.md shows it, and a test keeps both equal. (Architecture, "Rooms".)
+// out ends it. docs/architecture.md shows it, and a test keeps both equal. (Architecture, "Lifecycle".)
 func Diagram() string {
 	var b strings.Builder
 	b.WriteString("stateDiagram-v2\n")

@@ -59,6 +59,39 @@ func (i Idempotency) Replay(ctx context.Context, kept Answers) (a Answer, found 
 	return a, true, nil
 }
 
+// AnswerKeeper is a transaction that keeps answers; ErrTaken where another request had the key first.
+type AnswerKeeper interface {
+	KeepAnswer(ctx context.Context, i Idempotency, a Answer) error
+}
+
+// Answering is a store that repeats answers, and keeps them in the transaction of their effect.
+type Answering[T AnswerKeeper] interface {
+	Answers
+	InTx(ctx context.Context, fn func(T) error) error
+}
+
+// Once carries out change and keeps its answer in the same transaction. Where the same request was faster meanwhile, that one's
+// answer is returned. Like InTx it may run change again. Look first whether there is an answer already (Replay).
+func Once[T AnswerKeeper](ctx context.Context, s Answering[T], i Idempotency, change func(T) (result any, err error)) (a Answer, err error) {
+	err = s.InTx(ctx, func(tx T) error {
+		result, err := change(tx)
+		if err != nil {
+			return err
+		}
+		if a, err = i.Render(result); err != nil {
+			return err
+		}
+		return tx.KeepAnswer(ctx, i, a)
+	})
+	if errors.Is(err, ErrTaken) {
+		a, _, err = i.Replay(ctx, s)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	return a, nil
+}
+
 // InProgress is the answer while the first request with a key still runs.
 func InProgress() *Error {
 	e := Errorf(CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; repeat it shortly")

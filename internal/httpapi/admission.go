@@ -4,6 +4,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -38,6 +39,9 @@ func (d *door) check(op operation, w http.ResponseWriter, r *http.Request) error
 	} else if !op.public {
 		if err := d.authenticate(x, r); err != nil {
 			return err
+		}
+		if x.caller.TokenID != "" && !slices.Contains(x.caller.Audience, d.cfg.BaseURL) { // RFC 9068, section 4
+			return custody.Errorf(custody.CodeCredentialInvalid, "the access token is for another resource; ask the token endpoint for one with resource=%s, or with none", d.cfg.BaseURL)
 		}
 	}
 	if err := d.allowCaller(w, r, x, op); err != nil {

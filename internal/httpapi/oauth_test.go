@@ -116,8 +116,11 @@ func TestAccessTokenIsRFC9068(t *testing.T) {
 	if strings.Contains(token, secret) {
 		t.Error("the token holds the secret")
 	}
-	mcp := b.accessToken(id, secret, "resource", b.url+"/mcp")
-	b.call("GET", base+"/quota", nil, bearer(mcp)).succeeds(t, 200)
+	mcp := b.accessToken(id, secret, "resource", b.url+"/mcp") // what an agent holds is no key to the rest
+	b.call("GET", base+"/quota", nil, bearer(mcp)).wants(t, 401, custody.CodeCredentialInvalid)
+	b.call("GET", "/oauth/identity", nil, bearer(mcp)).wants(t, 401, custody.CodeCredentialInvalid)
+	both := b.accessToken(id, secret, "resource", b.url+"/mcp", "resource", b.url)
+	b.call("GET", base+"/quota", nil, bearer(both)).succeeds(t, 200)
 }
 
 // An access token is a Bearer wherever a credential is, with its own scopes; it is nothing else.

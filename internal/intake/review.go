@@ -2,7 +2,6 @@ package intake
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -24,31 +23,20 @@ func (s *Service) AttachReview(ctx context.Context, c custody.Caller, r custody.
 	if a, found, err := i.Replay(ctx, s.store); found || err != nil { // an answer outlives its upload
 		return a, err
 	}
-	var a custody.Answer
-	err := s.store.InTx(ctx, func(tx Tx) error {
+	return custody.Once(ctx, s.store, i, func(tx Tx) (any, error) {
 		u, err := tx.UploadForChange(ctx, r.OrgID, r.UploadID)
 		if err = customersReady(u, err); err != nil {
-			return err
+			return nil, err
 		}
 		r.AttachedAt = custody.Now()
 		if err := tx.AppendReference(ctx, r, c.CredentialID); err != nil {
-			return err
+			return nil, err
 		}
-		if err := tx.AppendAudit(ctx, custody.AuditLine{
+		return r, tx.AppendAudit(ctx, custody.AuditLine{
 			OrgID: u.OrgID, At: r.AttachedAt, Action: "external_review_attached", CredentialID: c.CredentialID, UploadID: u.ID,
 			Status: u.Status, RequestID: c.RequestID, TraceID: c.TraceID,
-		}); err != nil {
-			return err
-		}
-		if a, err = i.Render(r); err != nil {
-			return err
-		}
-		return tx.KeepAnswer(ctx, i, a)
+		})
 	})
-	if errors.Is(err, custody.ErrTaken) {
-		a, _, err = i.Replay(ctx, s.store)
-	}
-	return a, err
 }
 
 // RefuseClaims answers verification_claim_forbidden for a decoded body, or for texts by their JSON Pointer, that claim what

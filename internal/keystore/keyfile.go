@@ -35,7 +35,10 @@ type keyEncryptionKey struct {
 // a lost key file must not be replaced silently.
 func OpenKeyFile(path string, mustExist bool) (*KeyFile, error) {
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && !mustExist {
+	if errors.Is(err, fs.ErrNotExist) && mustExist {
+		return nil, fmt.Errorf("key file: %w; put back the one that belongs to the key store, for a new one opens none of its keys", err)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		text = []byte(newKeyLine() + "\n")
 		err = WriteSecret(path, text)
 	}

@@ -121,6 +121,9 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, c custody.Caller
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
 		return v.answerRefused(w, custody.Errorf(custody.CodeInvalidRequest, "batches are not accepted; send each message in a request of its own"), s.metadata)
 	}
+	if !json.Valid(body) { // or it is more than one value: the SDK would answer the first
+		return v.noMessage(w)
+	}
 	r = r.Clone(context.WithValue(r.Context(), visitKey{}, v))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.Header.Set("Accept", "application/json, text/event-stream") // there is one form of answer; nothing is negotiated

@@ -231,6 +231,9 @@ func TestWhatIsNoMessage(t *testing.T) {
 		"batch of old":     {"[" + list + "]", "MCP-Protocol-Version: 2025-03-26", 400, "batches are not accepted"},
 		"nothing":          {"", revision, 400, "no JSON-RPC message"},
 		"half":             {`{"jsonrpc":`, revision, 400, "no JSON-RPC message"},
+		"two messages":     {list + " " + list, revision, 400, "no JSON-RPC message"},
+		"wrong params":     {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":["hush"]}`, revision, 200, `"message":"the params do not fit the method"`},
+		"no params":        {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":null}`, revision, 200, `"message":"the params do not fit the method"`},
 		"unknown revision": {list, "MCP-Protocol-Version: 1999-01-01", 400, "2025-11-25"},
 		"form":             {list, "Content-Type: text/plain", 415, "media_type_unsupported"},
 		"another site":     {list, "Origin: https://evil.example", 403, "not for browsers"},
@@ -240,7 +243,7 @@ func TestWhatIsNoMessage(t *testing.T) {
 		"our other name":   {list, "Host: custody.example", 200, "get_ai_context"},
 		"a local page":     {list, "Origin: " + b.url, 200, "get_ai_context"},
 	} {
-		if r := b.send(c.message, c.header); r.StatusCode != c.status || !strings.Contains(r.raw, c.holds) || r.Header.Get("Content-Type") != "application/json" {
+		if r := b.send(c.message, c.header); r.StatusCode != c.status || !strings.Contains(r.raw, c.holds) || strings.Contains(r.raw, "hush") || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s", name, r.StatusCode, r.raw)
 		}
 	}

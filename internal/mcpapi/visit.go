@@ -243,10 +243,11 @@ func (v *visit) send(w http.ResponseWriter, said *buffered, metadata string) cus
 		return v.refused.Code
 	}
 	if status < 400 || mediaType == "application/json" {
-		write(w, status, body)
+		write(w, status, withoutInternals(body))
 		return ""
 	}
-	e, code := custody.Errorf(custody.CodeInvalidRequest, "the body is no JSON-RPC message of a protocol revision that this server speaks: %s", strings.Join(revisions, ", ")), int64(jsonrpc.CodeInvalidRequest)
+	var e *custody.Error
+	code := int64(jsonrpc.CodeInvalidRequest)
 	switch {
 	case status == http.StatusUnsupportedMediaType:
 		e = custody.Errorf(custody.CodeMediaTypeUnsupported, "send the message as application/json").With("accepted", "application/json")
@@ -254,7 +255,37 @@ func (v *visit) send(w http.ResponseWriter, said *buffered, metadata string) cus
 		e = custody.Errorf(custody.CodeBodyTooLarge, "the message is larger than %d bytes", MaxMessageBytes).With("limit_bytes", MaxMessageBytes)
 	case status >= 500:
 		e, code = internalError, jsonrpc.CodeInternalError
+	default:
+		return v.noMessage(w)
 	}
 	write(w, status, rpcError(code, e, v))
 	return e.Code
+}
+
+// noMessage refuses a body that cannot be acted on.
+func (v *visit) noMessage(w http.ResponseWriter) custody.Code {
+	e := custody.Errorf(custody.CodeInvalidRequest, "the body is no JSON-RPC message of a protocol revision that this server speaks: %s", strings.Join(revisions, ", "))
+	write(w, e.Code.HTTPStatus(), rpcError(jsonrpc.CodeInvalidRequest, e, v))
+	return e.Code
+}
+
+// withoutInternals is an answer without what the SDK says of params that it cannot read: they, and the names of its own types.
+func withoutInternals(body []byte) []byte {
+	var answer struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *struct {
+			Code    int64  `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if !bytes.Contains(body, []byte(`"error"`)) || json.Unmarshal(body, &answer) != nil || answer.Error == nil || !strings.HasPrefix(answer.Error.Message, "handling '") {
+		return body
+	}
+	answer.Error.Message = "the params do not fit the method"
+	said, err := json.Marshal(answer)
+	if err != nil {
+		panic(err) // it was JSON
+	}
+	return said
 }

@@ -1,5 +1,5 @@
 // Package pipeline runs what happens behind an answer: the six gates, lapsed reservations, and withdrawals. The uploads' own
-// rows are the queue (architecture, "Metadata and durable work"):
+// rows are the queue (architecture, "The state is the queue"):
 //
 //	due row ─claim by lease→ gate runs, lease kept alive ─┬─ passed ──→ result, event and next gate in one transaction
 //	                                                      ├─ refused ─→ REJECTED

@@ -1,6 +1,6 @@
 // Package ratelimit says who asks too often. Each class of requests has a rate; each credential, or address where there is
 // none, has an allowance per class (GCRA: a burst at once, then evenly spaced). It counts in memory, in one process, or in a
-// Store that replicas share. (Section 8; architecture, "Rate limits".)
+// Store that replicas share. (Section 8; architecture, "Several replicas".)
 package ratelimit
 
 import (

@@ -57,7 +57,7 @@ func Parse(text string) (Rates, error) {
 		name, value, _ := strings.Cut(setting, "=")
 		class := Class(strings.TrimSpace(name))
 		if !slices.Contains(classes, class) {
-			return nil, fmt.Errorf("%q is no class of requests: use %v", name, classes)
+			return nil, fmt.Errorf("%q is no class of requests: use one of %s", name, strings.Trim(fmt.Sprint(classes), "[]"))
 		}
 		if seen[class] {
 			return nil, fmt.Errorf("the class %s is set twice", class)

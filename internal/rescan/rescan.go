@@ -8,7 +8,6 @@ package rescan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -108,26 +107,15 @@ func (s *Service) Queue(ctx context.Context, c custody.Caller, scope custody.Res
 		return custody.Answer{}, err
 	}
 	said.Waiting = state.Waiting
-	a, err := i.Render(said)
-	if err != nil {
-		return a, err
-	}
-	err = s.store.InTx(ctx, func(tx Tx) error {
+	return custody.Once(ctx, s.store, i, func(tx Tx) (any, error) {
 		if err := tx.EnsureOrganization(ctx, house, 0); err != nil {
-			return err
+			return nil, err
 		}
-		if err := tx.AppendAudit(ctx, custody.AuditLine{
+		return said, tx.AppendAudit(ctx, custody.AuditLine{
 			OrgID: house, At: said.RequestedAt, Action: "rescan_requested", CredentialID: c.CredentialID, UploadID: scope.UploadID,
 			Detail: fmt.Sprintf("org_id=%q queued=%d", scope.OrgID, said.Queued), RequestID: c.RequestID, TraceID: c.TraceID,
-		}); err != nil {
-			return err
-		}
-		return tx.KeepAnswer(ctx, i, a)
+		})
 	})
-	if errors.Is(err, custody.ErrTaken) { // the same request, at the same time
-		a, _, err = i.Replay(ctx, s.store)
-	}
-	return a, err
 }
 
 // State counts what waits, and the outcomes since then. Errors: 401 for all but the administrator.

@@ -20,7 +20,7 @@ import (
 // managedSettings make clamd say when it did not look. With ClamAV's defaults malware after 100 MiB of zeros, or in an
 // encrypted archive, is OK. CommandReadTimeout lets content come from a slow store. There is no
 // SelfCheck: Managed says when to load signatures again, so that it knows which are loaded.
-// Source: architecture, "Engines, and what fails open if you let it".
+// Source: architecture, "Engines".
 const managedSettings = `Foreground yes
 StreamMaxLength 2047M
 MaxFileSize 2047M

@@ -8,7 +8,7 @@
 // refuses to scan until that clamd has proved that it finds the EICAR test file. Inspect tells an operator
 // what is installed and what is missing.
 //
-// Source: architecture, "Engines, and what fails open if you let it"; contract, gate malware_scan.
+// Source: architecture, "Engines"; contract, gate malware_scan.
 package scanner
 
 import (

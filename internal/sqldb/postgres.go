@@ -85,7 +85,7 @@ func IsPostgres(url string) bool {
 }
 
 // OpenPostgres connects to the database at url, as libpq knows it (postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full). Errors
-// say what to change, and never the password. (Architecture, "Metadata and durable work".)
+// say what to change, and never the password. (Architecture, "Several replicas".)
 func OpenPostgres(ctx context.Context, url string, o PostgresOptions) (*Postgres, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -198,7 +198,7 @@ func (db *Postgres) Migrate(ctx context.Context, files fs.FS, dir string) error 
 		return err
 	}
 	crashpoint.Hit("sqldb: before migrate")
-	_, err = p.Up(ctx)
+	err = migrate(ctx, p)
 	crashpoint.Hit("sqldb: after migrate")
 	return err
 }
@@ -280,7 +280,10 @@ func (db *Postgres) transact(outer context.Context, fn func(Querier) error) (beg
 	return true, db.reset(err)
 }
 
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+// quoted is a literal that means text whatever standard_conforming_strings says.
+func quoted(text string) string {
+	return "E'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(text) + "'"
+}
 
 // Exec refuses: writes go through InTx.
 func (db *Postgres) Exec(context.Context, string, ...any) (int64, error) {

@@ -240,7 +240,18 @@ func TestPostgresHearsOtherProcesses(t *testing.T) {
 
 // Each transaction and each read sees what its context says, also for ids that are made to break out of their quotes.
 func TestPostgresCarriesTheScope(t *testing.T) {
-	db := openPostgres(t, cluster.Database(t), sqldb.PostgresOptions{Organizations: true})
+	url := cluster.Database(t)
+	carriesTheScope(t, openPostgres(t, url, sqldb.PostgresOptions{Organizations: true}))
+	// A server may be set so that \ escapes what follows it.
+	separator := "?"
+	if strings.Contains(url, "?") {
+		separator = "&"
+	}
+	carriesTheScope(t, openPostgres(t, url+separator+"standard_conforming_strings=off", sqldb.PostgresOptions{Organizations: true}))
+}
+
+func carriesTheScope(t *testing.T, db sqldb.DB) {
+	t.Helper()
 	const said = `SELECT COALESCE(current_setting('accession.organization', true), '')`
 	for _, ctx := range []context.Context{
 		t.Context(), custody.InOrganization(t.Context(), ""), custody.AcrossOrganizations(t.Context()),

@@ -4,8 +4,15 @@ package sqldb
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
+
+	"github.com/pressly/goose/v3"
 )
+
+// ErrLaterSchema says that a later version of the service has changed the schema, so that this one must not write to it.
+var ErrLaterSchema = errors.New("the schema was made by a later version of accession")
 
 // Querier runs SQL: on the database (reads), or inside one transaction.
 type Querier interface {
@@ -26,7 +33,7 @@ type DB interface {
 	// Changed is closed at the next commit; take it before reading what you wait on.
 	Changed() <-chan struct{}
 	Dialect() Dialect
-	// Migrate brings the schema to the newest version in dir of files.
+	// Migrate brings the schema to the newest version in dir of files. Error: ErrLaterSchema where it is newer than that.
 	Migrate(ctx context.Context, files fs.FS, dir string) error
 	Close() error
 }
@@ -38,4 +45,19 @@ type Dialect struct {
 	SkipLocked string // ends a select that claims rows
 	ForUpdate  string // ends a select that reads a row to change it
 	Exclusive  string // with a table for %s, keeps its other writers out until the transaction ends; empty where there are none
+}
+
+// migrate applies what is missing, and refuses a schema that is ahead: goose would leave it and say nothing.
+func migrate(ctx context.Context, p *goose.Provider) error {
+	if _, err := p.Up(ctx); err != nil {
+		return err
+	}
+	at, known, err := p.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if at > known {
+		return fmt.Errorf("%w: it has schema %d, this one knows up to %d; start the later version, or restore the backup from before it", ErrLaterSchema, at, known)
+	}
+	return nil
 }

@@ -48,8 +48,8 @@ type SQLiteOptions struct {
 	SecureDelete bool
 }
 
-// OpenSQLite opens or creates the file at path. Commits are durable (WAL, synchronous FULL). (Architecture, "Metadata and
-// durable work".)
+// OpenSQLite opens or creates the file at path. Commits are durable (WAL, synchronous FULL). (Architecture,
+// "The state is the queue".)
 func OpenSQLite(path string, o SQLiteOptions) (*SQLite, error) {
 	// The driver would make it readable for everybody; log and shared memory take the file's mode.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -124,7 +124,7 @@ func (db *SQLite) Migrate(ctx context.Context, files fs.FS, dir string) error {
 		return err
 	}
 	crashpoint.Hit("sqldb: before migrate")
-	_, err = p.Up(ctx)
+	err = migrate(ctx, p)
 	crashpoint.Hit("sqldb: after migrate")
 	return err
 }

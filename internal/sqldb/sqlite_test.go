@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/sqldb"
+	"github.com/accession/accession/internal/storetest/cluster"
 )
 
 func open(t *testing.T) *sqldb.SQLite {
@@ -156,5 +159,23 @@ func BenchmarkCommit(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+// A version from before would write what a later one no longer expects.
+func TestLaterSchemaIsRefused(t *testing.T) {
+	sqlite := open(t)
+	postgres := openPostgres(t, cluster.Database(t), sqldb.PostgresOptions{}) // with version 1
+	for name, db := range map[string]sqldb.DB{"sqlite": sqlite, "postgres": postgres} {
+		now := fstest.MapFS{"m/00002_now.sql": {Data: []byte("-- +goose Up\nSELECT 1;")}}
+		later := fstest.MapFS{"m/00002_now.sql": now["m/00002_now.sql"], "m/00003_later.sql": {Data: []byte("-- +goose Up\nSELECT 1;")}}
+		for _, version := range []fstest.MapFS{now, later, later} {
+			if err := db.Migrate(t.Context(), version, "m"); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if err := db.Migrate(t.Context(), now, "m"); !errors.Is(err, sqldb.ErrLaterSchema) || !strings.Contains(err.Error(), "it has schema 3, this one knows up to 2") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // TakeRate counts one request of who, over all replicas and by the database's clock, unless the allowance is used up: then it is
 // limited and not counted. ahead is how far the requests so far reach beyond now, at one each interval. PostgreSQL alone
-// has the table. (Section 8; architecture, "Rate limits": GCRA as one upsert.)
+// has the table. (Section 8; architecture, "Several replicas": GCRA as one upsert.)
 func (s *Store) TakeRate(ctx context.Context, who string, interval time.Duration, burst int) (limited bool, ahead time.Duration, err error) {
 	each := max(1, interval.Microseconds())
 	var l, micros int64

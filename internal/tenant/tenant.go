@@ -220,27 +220,11 @@ func (s *Service) withToken(ctx context.Context, a custody.Answer) (custody.Answ
 }
 
 // once carries out a change and keeps its answer with it, or repeats the answer given before.
-func (s *Service) once(ctx context.Context, i custody.Idempotency, change func(Tx) (result any, err error)) (a custody.Answer, err error) {
+func (s *Service) once(ctx context.Context, i custody.Idempotency, change func(Tx) (result any, err error)) (custody.Answer, error) {
 	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}
-	err = s.store.InTx(ctx, func(tx Tx) error {
-		result, err := change(tx)
-		if err != nil {
-			return err
-		}
-		if a, err = i.Render(result); err != nil {
-			return err
-		}
-		return tx.KeepAnswer(ctx, i, a)
-	})
-	if errors.Is(err, custody.ErrTaken) {
-		a, _, err = i.Replay(ctx, s.store)
-	}
-	if err != nil {
-		return custody.Answer{}, err
-	}
-	return a, nil
+	return custody.Once(ctx, s.store, i, change)
 }
 
 // auditLine says that c did action now.

@@ -32,34 +32,24 @@ func (s *Service) Check(ctx context.Context, c custody.Caller, q custody.Storage
 	if err != nil {
 		return custody.Answer{}, err
 	}
-	a, err := i.Render(report)
-	if err != nil {
-		return a, err
-	}
 	repaired := 0
 	for _, f := range report.Findings {
 		if f.Repaired {
 			repaired += f.Objects
 		}
 	}
-	err = s.store.InTx(ctx, func(tx Tx) error {
-		if repaired > 0 {
-			if err := tx.EnsureOrganization(ctx, house, 0); err != nil {
-				return err
-			}
-			if err := tx.AppendAudit(ctx, custody.AuditLine{
-				OrgID: house, At: custody.Now(), Action: "storage_repaired", CredentialID: c.CredentialID,
-				Detail: fmt.Sprintf("orphans=%d", repaired), RequestID: c.RequestID, TraceID: c.TraceID,
-			}); err != nil {
-				return err
-			}
+	return custody.Once(ctx, s.store, i, func(tx Tx) (any, error) {
+		if repaired == 0 {
+			return report, nil
 		}
-		return tx.KeepAnswer(ctx, i, a)
+		if err := tx.EnsureOrganization(ctx, house, 0); err != nil {
+			return nil, err
+		}
+		return report, tx.AppendAudit(ctx, custody.AuditLine{
+			OrgID: house, At: custody.Now(), Action: "storage_repaired", CredentialID: c.CredentialID,
+			Detail: fmt.Sprintf("orphans=%d", repaired), RequestID: c.RequestID, TraceID: c.TraceID,
+		})
 	})
-	if errors.Is(err, custody.ErrTaken) { // the same request, at the same time
-		a, _, err = i.Replay(ctx, s.store)
-	}
-	return a, err
 }
 
 func (s *Service) step(ctx context.Context, q custody.StorageCheck) (report custody.StorageReport, err error) {

@@ -74,34 +74,26 @@ func (s *Service) Resume(ctx context.Context, c custody.Caller, r custody.Resump
 	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}
-	var a custody.Answer
-	err := s.store.InTx(ctx, func(tx Tx) error {
+	return custody.Once(ctx, s.store, i, func(tx Tx) (any, error) {
 		u, err := tx.UploadForChange(ctx, r.OrgID, r.UploadID)
 		if errors.Is(err, custody.ErrNotFound) {
-			return custody.UploadNotFound()
+			return nil, custody.UploadNotFound()
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if u.Status != custody.StatusFailed {
-			return custody.Errorf(custody.CodeUploadNotFailed, "the upload is %s; only a FAILED one can be resumed", u.Status)
+			return nil, custody.Errorf(custody.CodeUploadNotFailed, "the upload is %s; only a FAILED one can be resumed", u.Status)
 		}
 		gate, err := reopen(ctx, tx, u.ID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := tx.Transition(ctx, &u, custody.Change{Trigger: custody.TriggerResumed, Stage: gate, GateState: custody.GatePending, Cause: c.Cause()}); err != nil {
-			return err
+			return nil, err
 		}
-		if a, err = i.Render(custody.Resumed{UploadID: u.ID, PipelineID: u.PipelineID, Status: u.Status, Sequence: u.Sequence, Gate: gate}); err != nil {
-			return err
-		}
-		return tx.KeepAnswer(ctx, i, a)
+		return custody.Resumed{UploadID: u.ID, PipelineID: u.PipelineID, Status: u.Status, Sequence: u.Sequence, Gate: gate}, nil
 	})
-	if errors.Is(err, custody.ErrTaken) { // the same request, at the same time
-		a, _, err = i.Replay(ctx, s.store)
-	}
-	return a, err
 }
 
 // reopen makes the gate that failed pending again.

@@ -78,7 +78,7 @@ func newTransport(private bool, timeout time.Duration, names *net.Resolver) *htt
 func checkURL(text string, private bool) error {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Host == "" || u.Opaque != "":
+	case err != nil || u.Hostname() == "" || u.Opaque != "":
 		return refused("must be an absolute address such as https://example.org/hooks")
 	case len(text) > custody.MaxWebhookURLBytes:
 		return refused(fmt.Sprintf("must have at most %d bytes", custody.MaxWebhookURLBytes))

@@ -60,7 +60,7 @@ func TestCheckURL(t *testing.T) {
 		"http://hooks.example/": {false, true}, "http://127.0.0.1:8080/": {false, true}, "https://[::1]/": {false, true}, "https://LOCALHOST./": {false, true},
 		"https://a.localhost/": {false, true}, "https://[fe80::1%25eth0]/": {false, true}, "https://[::ffff:7f00:1]/": {false, true},
 		"https://user@hooks.example/": {}, "https://u:p@hooks.example/": {}, "https://hooks.example:22/": {}, "https://hooks.example:/": {}, "https://hooks.example:99999/": {},
-		"https://hooks.example/#x": {}, "ftp://hooks.example/": {}, "https:hooks.example": {}, "/hooks": {}, "": {}, "https://": {}, "https:///x": {}, "https://hooks.example/\x00": {},
+		"https://hooks.example/#x": {}, "ftp://hooks.example/": {}, "https:hooks.example": {}, "/hooks": {}, "": {}, "https://": {}, "https:///x": {}, "https://:8443/": {}, "https://[]/": {}, "https://hooks.example/\x00": {},
 		"https://hooks.example/" + strings.Repeat("a", 2048): {},
 	} {
 		for i, private := range []bool{false, true} {

@@ -141,6 +141,7 @@ func (c *courier) beat(ctx context.Context) {
 // deliver makes one attempt and writes what it came to.
 func (c *courier) deliver(ctx context.Context, w custody.Webhook, d custody.Delivery) {
 	log := c.cfg.Log.With("org_id", d.OrgID, "event_id", d.EventID, "upload_id", d.UploadID, "attempt", d.Attempt)
+	ctx = custody.InOrganization(ctx, d.OrgID) // one claim is one organization's affair
 	attempt, advice, err := c.attempt(ctx, w, d)
 	finish := context.WithoutCancel(ctx)
 	if err != nil || ctx.Err() != nil { // nothing was sent, or nobody knows: the next to come tries

@@ -137,7 +137,7 @@ func (s *Service) set(ctx context.Context, c custody.Caller, orgID, address stri
 		return a, fmt.Errorf("keep webhook secret: %w", err)
 	}
 	added := errors.Is(err, custody.ErrNotFound)
-	a, err = s.once(ctx, i, func(tx Tx) (any, error) {
+	a, err = custody.Once(ctx, s.store, i, func(tx Tx) (any, error) {
 		if err := tx.EnsureOrganization(ctx, orgID, s.cfg.AllowanceBytes); err != nil {
 			return nil, err
 		}
@@ -184,7 +184,7 @@ func (s *Service) rotate(ctx context.Context, c custody.Caller, orgID string, ov
 	if err := s.cfg.Keys.AddSigningSecret(ctx, purpose(w), id, newSecret()); err != nil {
 		return a, fmt.Errorf("keep webhook secret: %w", err)
 	}
-	a, err = s.once(ctx, i, func(tx Tx) (any, error) {
+	a, err = custody.Once(ctx, s.store, i, func(tx Tx) (any, error) {
 		now, err := tx.WebhookForChange(ctx, orgID)
 		if err != nil {
 			return nil, notFound(err)
@@ -222,7 +222,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, c custody.Caller, orgID str
 		return a, err
 	}
 	var gone custody.Webhook
-	a, err := s.once(ctx, i, func(tx Tx) (_ any, err error) {
+	a, err := custody.Once(ctx, s.store, i, func(tx Tx) (_ any, err error) {
 		if gone, err = tx.WebhookForChange(ctx, orgID); err != nil {
 			return nil, notFound(err)
 		}
@@ -268,7 +268,7 @@ func (s *Service) Replay(ctx context.Context, c custody.Caller, q custody.Webhoo
 	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}
-	return s.once(ctx, i, func(tx Tx) (any, error) {
+	return custody.Once(ctx, s.store, i, func(tx Tx) (any, error) {
 		if _, err := tx.WebhookForChange(ctx, q.OrgID); err != nil {
 			return nil, notFound(err)
 		}
@@ -307,27 +307,9 @@ func (s *Service) Test(ctx context.Context, c custody.Caller, orgID string, i cu
 	if tested.DeliveryAttempt, _, err = s.sender.post(ctx, w.URL, tested.EventID, secrets, b); err != nil {
 		return custody.Answer{}, err
 	}
-	return s.once(ctx, i, func(tx Tx) (any, error) {
+	return custody.Once(ctx, s.store, i, func(tx Tx) (any, error) {
 		return tested, tx.AppendAudit(ctx, line(c, orgID, "webhook_tested", tested.EventID+" "+tested.Outcome))
 	})
-}
-
-// once carries out change and keeps its answer in the same transaction.
-func (s *Service) once(ctx context.Context, i custody.Idempotency, change func(Tx) (any, error)) (a custody.Answer, err error) {
-	err = s.store.InTx(ctx, func(tx Tx) error {
-		result, err := change(tx)
-		if err != nil {
-			return err
-		}
-		if a, err = i.Render(result); err != nil {
-			return err
-		}
-		return tx.KeepAnswer(ctx, i, a)
-	})
-	if errors.Is(err, custody.ErrTaken) { // the same request, at the same time
-		a, _, err = i.Replay(ctx, s.store)
-	}
-	return a, err
 }
 
 func line(c custody.Caller, orgID, action, detail string) custody.AuditLine {

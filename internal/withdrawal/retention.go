@@ -35,27 +35,18 @@ func (s *Service) SetRetention(ctx context.Context, c custody.Caller, r custody.
 	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}
-	a, err := i.Render(r)
-	if err != nil {
-		return a, err
-	}
-	err = s.store.InTx(ctx, func(tx Tx) error {
+	a, err := custody.Once(ctx, s.store, i, func(tx Tx) (any, error) {
 		if err := tx.SetRetention(ctx, r); err != nil {
-			return err
+			return nil, err
 		}
-		if err := tx.AppendAudit(ctx, custody.AuditLine{
+		return r, tx.AppendAudit(ctx, custody.AuditLine{
 			OrgID: r.OrgID, At: custody.Now(), Action: "retention_set", CredentialID: c.CredentialID,
 			Detail: fmt.Sprintf("retention_days=%d", r.Days), RequestID: c.RequestID, TraceID: c.TraceID,
-		}); err != nil {
-			return err
-		}
-		return tx.KeepAnswer(ctx, i, a)
+		})
 	})
 	switch {
 	case errors.Is(err, custody.ErrConflict):
 		return custody.Answer{}, custody.OrganizationNotFound()
-	case errors.Is(err, custody.ErrTaken): // the same request, at the same time
-		a, _, err = i.Replay(ctx, s.store)
 	case err == nil:
 		select {
 		case s.look <- struct{}{}:
