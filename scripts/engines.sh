@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes sure that the engines accession needs are here, and says which ones it found.
 # Installs what is missing with apt-get; changes nothing when all is there. With
-# --for-tests also a C compiler, which Go's race detector needs, the linter of the contract, PostgreSQL, and an S3 service.
+# --for-tests also what only tests need: a C compiler for Go's race detector, PostgreSQL, an S3 service, and Node for the
+# linter of the contract, clients of MCP, and the TypeScript client.
 # Safe to run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -67,7 +68,7 @@ install_missing() {
       tesseract-ocr) row "$package" "reads pages that are pictures" ;;
       tesseract-ocr-eng) row "$package" "English, for tesseract" ;;
       tesseract-ocr-osd) row "$package" "tells which way up a page is" ;;
-      nodejs | npm) row "$package" "runs the linter of the contract" ;;
+      nodejs | npm) row "$package" "for the linter of the contract, clients of MCP, and the TypeScript client" ;;
       postgresql) row "$package" "keeps metadata and keys in the tests of replicas" ;;
       gcc | libc6-dev) row "$package" "builds the race detector of the tests" ;;
     esac
@@ -119,4 +120,6 @@ if [ $for_tests = yes ]; then
   row redocly "$(scripts/lint-openapi.sh --version) (for the contract)"
   scripts/mcp-clients.sh >/dev/null || fail "the MCP clients of the tests could not be installed (see above)"
   row "mcp clients" "conformance $(sed -n 's/.*conformance": "\(.*\)",*/\1/p' e2e/testdata/mcp/package.json), inspector, TypeScript SDK (for the tests of MCP)"
+  scripts/npm-packages.sh clients/typescript >/dev/null || fail "the packages of the TypeScript client could not be installed (see above)"
+  row "TypeScript" "$(sed -n 's/.*"typescript": "\(.*\)",*/\1/p' clients/typescript/package.json) (for the TypeScript client)"
 fi

@@ -10,6 +10,7 @@ import (
 const (
 	groupDocuments    = "documents"
 	groupOrganization = "organization"
+	groupCare         = "care"
 	groupService      = "service"
 )
 
@@ -26,19 +27,20 @@ var commands = []struct {
 	{groupDocuments, newAgreementCommand},
 	{groupOrganization, newQuotaCommand},
 	{groupOrganization, newCredentialsCommand},
-	{groupOrganization, newCanaryCommand},
-	{groupOrganization, newAuditCommand},
+	{groupOrganization, newRetentionCommand},
 	{groupOrganization, newWebhooksCommand},
+	{groupCare, newAuditCommand},
+	{groupCare, newCanaryCommand},
+	{groupCare, newRescanCommand},
+	{groupCare, newResumeCommand},
+	{groupCare, newFsckCommand},
+	{groupCare, newKeysCommand},
 	{groupService, newServeCommand},
-	{groupService, newRescanCommand},
-	{groupService, newResumeCommand},
-	{groupService, newRetentionCommand},
-	{groupService, newFsckCommand},
-	{groupService, newKeysCommand},
+	{groupService, newConfigCommand},
+	{groupService, newDoctorCommand},
 	{groupService, newBackupCommand},
 	{groupService, newRestoreCommand},
-	{groupService, newDoctorCommand},
-	{groupService, newConfigCommand},
+	{groupService, newMigrateStoreCommand},
 	{groupService, newVersionCommand},
 	{"", newWorkerCommand},
 }
@@ -62,6 +64,7 @@ func newRootCommand(app *App) *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupDocuments, Title: "Documents:"},
 		&cobra.Group{ID: groupOrganization, Title: "Organization:"},
+		&cobra.Group{ID: groupCare, Title: "Evidence and care, of a running service (admin):"},
 		&cobra.Group{ID: groupService, Title: "Service:"},
 	)
 	for _, entry := range commands {
@@ -70,6 +73,8 @@ func newRootCommand(app *App) *cobra.Command {
 		root.AddCommand(command)
 	}
 	root.SetHelpCommandGroupID(groupService)
+	root.Flags().BoolP("help", "h", false, "")
+	_ = root.Flags().MarkHidden("help") // the last line of the help tells of it; the rest has to fit a screen
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		text := err.Error()
 		if strings.Contains(text, "--token") || strings.Contains(text, "--admin-token") {
@@ -94,11 +99,11 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := ""
+	hint := "see "
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+		hint = "did you mean " + strings.Join(near, " or ") + "? See "
 	}
-	return usagef("%q is no command of %s%s; see %s --help", args[0], cmd.CommandPath(), hint, cmd.CommandPath())
+	return usagef("%q is no command of %s; %s%s --help", args[0], cmd.CommandPath(), hint, cmd.CommandPath())
 }
 
 // positional checks the number of arguments; names are as in the command's Use line, optional ones come first.
@@ -106,6 +111,9 @@ func positional(optional int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= len(names)-optional && len(args) <= len(names) {
 			return nil
+		}
+		if len(names) == 0 {
+			return usagef("%s takes no arguments, only flags; write: %s", cmd.CommandPath(), cmd.UseLine())
 		}
 		return usagef("%s takes %s, not %d arguments; write: %s", cmd.CommandPath(), strings.Join(names, " "), len(args), cmd.UseLine())
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/accession/accession/internal/aicontext"
+	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/evidence"
 	"github.com/accession/accession/internal/extract"
 	"github.com/accession/accession/internal/httpapi"
@@ -68,6 +69,9 @@ func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service,
 	if err := svc.lock(); err != nil {
 		return nil, err
 	}
+	if err := svc.refuseMoved(ctx); err != nil {
+		return nil, err
+	}
 	if err := svc.openTelemetry(ctx); err != nil {
 		return nil, err
 	}
@@ -98,11 +102,11 @@ func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service,
 // lock makes sure that one process alone uses the data folder; the kernel gives the lock back whatever happens.
 func (svc *service) lock() error {
 	if err := os.MkdirAll(svc.settings.Data, 0o700); err != nil {
-		return err
+		return fmt.Errorf("the data folder cannot be made: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(svc.settings.Data, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return err
+		return fmt.Errorf("the data folder cannot be used: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return errors.Join(fmt.Errorf("another accession uses the data folder %s; stop it first", svc.settings.Data), f.Close())
@@ -151,6 +155,9 @@ func (svc *service) handler(ctx context.Context, baseURL, adminToken string) (ht
 	tenants, err := tenant.New(ctx, tenantStore{svc.store}, tenant.Config{
 		AdminToken: adminToken, AllowanceBytes: svc.settings.QuotaBytes, Keys: svc.keys, Issuer: baseURL, Resources: []string{baseURL, svc.settings.mcpURL(baseURL)},
 	})
+	if down := (*custody.Error)(nil); errors.As(err, &down) {
+		return nil, fmt.Errorf("%w; the key-encryption key must be the one that the key store's keys are wrapped with, and a key service must answer", err)
+	}
 	if err != nil {
 		return nil, err
 	}
