@@ -21,8 +21,10 @@ const maxAnswerBytes = 8 << 20
 type Client struct {
 	base       string
 	token      string
+	tokens     *tokens // instead of token
 	adminToken string
 	userAgent  string
+	retry      *Retry
 	http       *http.Client
 }
 
@@ -60,6 +62,13 @@ func WithHTTPClient(h *http.Client) Option {
 	}
 }
 
+// WithRetry has every method repeat what fails for a passing reason ([Retryable]), mutations with the Idempotency-Key of their first
+// attempt. PutPart alone makes one attempt, since its body is read once: [Uploader] repeats parts. Inside [Retry.Do], which [Uploader] and
+// [Client.Follow] use, attempts are not multiplied.
+func WithRetry(retry Retry) Option {
+	return func(c *Client) error { c.retry = &retry; return nil }
+}
+
 // WithUserAgent sets the User-Agent header; the default is "accession-client".
 func WithUserAgent(agent string) Option {
 	return func(c *Client) error { c.userAgent = agent; return nil }
@@ -82,6 +91,9 @@ func New(baseURL string, options ...Option) (*Client, error) {
 		if err := option(c); err != nil {
 			return nil, err
 		}
+	}
+	if c.token != "" && c.tokens != nil {
+		return nil, errors.New("both a token and client credentials: give one of them")
 	}
 	if c.http == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -111,8 +123,9 @@ func NewIdempotencyKey() string { return rand.Text() }
 type call struct {
 	method, path   string
 	admin          bool
-	public         bool // goes without a credential
-	body           any  // JSON, unless raw is set
+	public         bool   // goes without a credential
+	bearer         string // an access token instead of the credential
+	body           any    // JSON, unless raw is set
 	raw            io.Reader
 	size           int64
 	idempotencyKey string
@@ -121,20 +134,61 @@ type call struct {
 	response       *Response
 }
 
-// do makes one request. Header and status of the answer are returned on success; a service's refusal is an *Error.
-func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
+// do makes one request, again where the client retries. Header and status of the answer are returned on success; a service's refusal
+// is an *Error.
+func (c *Client) do(ctx context.Context, call call) (header http.Header, err error) {
+	if c.retry == nil || call.raw != nil || insideRetry(ctx) {
+		return c.authorized(ctx, call)
+	}
+	err = c.retry.Do(ctx, func(ctx context.Context) error {
+		header, err = c.authorized(ctx, call)
+		return err
+	})
+	return header, err
+}
+
+// authorized makes one attempt, and one more where an access token that was good before is refused.
+func (c *Client) authorized(ctx context.Context, call call) (http.Header, error) {
+	if c.tokens == nil || call.public || call.admin {
+		return c.attempt(ctx, call)
+	}
+	token, err := c.tokens.get(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	call.bearer = token.value
+	header, err := c.attempt(ctx, call)
+	var refusal *Error
+	refused := errors.As(err, &refusal) && refusal.Status == http.StatusUnauthorized && refusal.Code == "credential_invalid"
+	if !refused {
+		if err == nil || refusal != nil || errors.Is(err, ErrNotModified) {
+			token.good.Store(true)
+		}
+		return header, err
+	}
+	if !token.good.Load() { // new, and refused: another would be as well
+		return header, err
+	}
+	c.tokens.drop(token)
+	if call.raw != nil { // it was read; whoever has it again may repeat it
+		refusal.renewed = true
+		return header, err
+	}
+	if token, err = c.tokens.get(ctx, c); err != nil {
+		return nil, err
+	}
+	call.bearer = token.value
+	return c.attempt(ctx, call)
+}
+
+func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 	request, err := c.newRequest(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.http.Do(request)
+	answer, body, err := c.exchange(ctx, request)
 	if err != nil {
-		return nil, newNetworkError(ctx, request.URL.Host, err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
-	if err != nil {
-		return nil, newNetworkError(ctx, request.URL.Host, err)
+		return nil, err
 	}
 	if answer.StatusCode == http.StatusNotModified {
 		return answer.Header, ErrNotModified
@@ -160,6 +214,20 @@ func (c *Client) do(ctx context.Context, call call) (http.Header, error) {
 	return answer.Header, nil
 }
 
+// exchange sends a request and reads its answer, up to one byte more than maxAnswerBytes.
+func (c *Client) exchange(ctx context.Context, request *http.Request) (*http.Response, []byte, error) {
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, nil, newNetworkError(ctx, request.URL.Host, err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
+	if err != nil {
+		return nil, nil, newNetworkError(ctx, request.URL.Host, err)
+	}
+	return answer, body, nil
+}
+
 func (c *Client) newRequest(ctx context.Context, call call) (*http.Request, error) {
 	body, contentType := call.raw, "application/octet-stream"
 	if call.body != nil {
@@ -177,7 +245,7 @@ func (c *Client) newRequest(ctx context.Context, call call) (*http.Request, erro
 		request.ContentLength = call.size
 	}
 	if call.header != nil {
-		request.Header = call.header
+		request.Header = call.header.Clone()
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", contentType)
@@ -191,6 +259,8 @@ func (c *Client) newRequest(ctx context.Context, call call) (*http.Request, erro
 	case call.public:
 	case call.admin && c.adminToken != "":
 		request.Header.Set("Authorization", "Bearer "+c.adminToken)
+	case call.bearer != "":
+		request.Header.Set("Authorization", "Bearer "+call.bearer)
 	case !call.admin && c.token != "":
 		request.Header.Set("x-api-key", c.token)
 	default:

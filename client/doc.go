@@ -9,7 +9,9 @@
 //
 //   - [Uploader], which runs the first four steps for a file, retries, and resumes where an earlier run stopped;
 //   - [Client.Follow], which reports every change of an upload until its status is terminal;
-//   - [Retry], the delays both of them use.
+//   - [Retry], the delays both of them use; [WithRetry] gives them to every method;
+//   - [WithClientCredentials], which exchanges the credential for access tokens and renews them;
+//   - [Receiver], which takes the events of a webhook.
 //
 // Words. An upload is one document of one organization. A part is a slice of it; parts are sent in order. A gate is
 // one of the six checks an upload passes after its completion. A credential is bound to exactly one organization.

@@ -34,6 +34,8 @@ type Error struct {
 	Details map[string]any
 	// RetryAfter is how long the service asks to wait; zero where it did not say.
 	RetryAfter time.Duration
+
+	renewed bool // the access token that it refused was dropped
 }
 
 // Error gives the message, code, status and request id; never the credential nor what was sent.
@@ -90,7 +92,7 @@ func Retryable(err error) bool {
 		case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
 			return false
 		}
-		return refusal.Status >= 500
+		return refusal.Status >= 500 || refusal.renewed
 	}
 	var network *NetworkError
 	if !errors.As(err, &network) {
@@ -137,12 +139,14 @@ func newError(answer *http.Response, body []byte) *Error {
 	var object struct {
 		Code      string         `json:"code"`
 		Message   string         `json:"message"`
+		OAuthCode string         `json:"error"` // of the token endpoint (RFC 6749, section 5.2)
+		OAuthText string         `json:"error_description"`
 		RequestID string         `json:"request_id"`
 		TraceID   string         `json:"trace_id"`
 		Details   map[string]any `json:"details"`
 	}
 	if json.Unmarshal(body, &object) == nil {
-		refusal.Code, refusal.Message = object.Code, object.Message
+		refusal.Code, refusal.Message = or(object.Code, object.OAuthCode), or(object.Message, object.OAuthText)
 		refusal.RequestID, refusal.TraceID, refusal.Details = object.RequestID, object.TraceID, object.Details
 	}
 	return refusal

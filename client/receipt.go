@@ -73,7 +73,7 @@ func (c *Client) WithdrawalReceipt(ctx context.Context, org, receiptID string) (
 		return nil, err
 	}
 	var receipt WithdrawalReceipt
-	_, err = c.do(ctx, call{method: http.MethodGet, path: path, admin: c.token == "", into: &receipt, response: &receipt.Response})
+	_, err = c.do(ctx, call{method: http.MethodGet, path: path, admin: !c.forOrganization(), into: &receipt, response: &receipt.Response})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -69,4 +70,26 @@ func (c *Client) RequestRecords(ctx context.Context, org string, filter RecordFi
 		return nil, err
 	}
 	return &page, nil
+}
+
+// AllRequestRecords reads page after page as far as the loop goes, newest first; filter.Limit is the size of a page. An error, as of
+// RequestRecords, is the last of the sequence.
+func (c *Client) AllRequestRecords(ctx context.Context, org string, filter RecordFilter) iter.Seq2[RequestRecord, error] {
+	return func(yield func(RequestRecord, error) bool) {
+		for {
+			page, err := c.RequestRecords(ctx, org, filter)
+			if err != nil {
+				yield(RequestRecord{}, err)
+				return
+			}
+			for _, record := range page.Records {
+				if !yield(record, nil) {
+					return
+				}
+			}
+			if filter.Cursor = page.NextCursor; filter.Cursor == "" {
+				return
+			}
+		}
+	}
 }

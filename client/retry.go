@@ -24,8 +24,9 @@ type Retry struct {
 
 // Do runs attempt until it succeeds, fails for good, the attempts are used up or ctx ends. It returns the last error.
 func (r Retry) Do(ctx context.Context, attempt func(context.Context) error) error {
+	inside := context.WithValue(ctx, retryKey{}, true)
 	for failed := 0; ; {
-		err := attempt(ctx)
+		err := attempt(inside)
 		if err == nil || ctx.Err() != nil || !Retryable(err) {
 			return err
 		}
@@ -48,6 +49,11 @@ func (r Retry) Do(ctx context.Context, attempt func(context.Context) error) erro
 		}
 	}
 }
+
+// retryKey marks the context of an attempt, so that a client with WithRetry does not repeat it by itself.
+type retryKey struct{}
+
+func insideRetry(ctx context.Context) bool { return ctx.Value(retryKey{}) != nil }
 
 // delay is between half and the whole of First·2ⁿ, at most Longest.
 func (r Retry) delay(failed int) time.Duration {

@@ -193,7 +193,7 @@ func (c *Client) WithdrawUpload(ctx context.Context, org, uploadID string, reque
 	}
 	var withdrawal Withdrawal
 	_, err = c.do(ctx, call{
-		method: http.MethodPost, path: path, body: request, admin: c.token == "",
+		method: http.MethodPost, path: path, body: request, admin: !c.forOrganization(),
 		idempotencyKey: keyOr(request.IdempotencyKey), into: &withdrawal, response: &withdrawal.Response,
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ type Fault struct {
 	Before func()
 }
 
-// Inject queues faults for an operation: issue, initiate, part, complete, status, withdraw, context, quota. Each is used up by one
+// Inject queues faults for an operation: issue, initiate, part, complete, status, withdraw, context, quota, records, receipt, token. Each is used up by one
 // request; a zero Fault lets one pass.
 func (s *Service) Inject(operation string, faults ...Fault) {
 	s.mu.Lock()

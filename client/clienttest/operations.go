@@ -221,6 +221,7 @@ func (s *Service) withdraw(r *http.Request, _ []byte) (*answer, *refusal) {
 	}
 	u.event("WITHDRAWN")
 	u.whole, u.received = nil, 0
+	u.withdrawn = time.Now().UTC()
 	return &answer{status: 200, data: map[string]any{
 		"upload_id": u.id, "status": u.status, "deleted": true, "withdrawal_receipt_id": "wr_" + u.id,
 		"quota_bytes": s.figures()["used_bytes"],
@@ -235,6 +236,7 @@ func (s *Service) aiContext(r *http.Request, _ []byte) (*answer, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
+	s.record(u)
 	return &answer{status: 200, data: map[string]any{
 		"upload_id": u.id, "org_id": u.org, "visibility": "ai_readable_controlled",
 		"context": map[string]any{

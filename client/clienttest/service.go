@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -42,6 +43,9 @@ type Service struct {
 	served  map[string]*served
 	custody map[string]*upload
 	order   int
+	records []map[string]any  // oldest first
+	granted map[string]string // access tokens: whose they are
+	key     ed25519.PrivateKey
 }
 
 // Call is one request the service saw, for assertions.
@@ -61,7 +65,7 @@ type upload struct {
 	gates                                  []map[string]any
 	step                                   int
 	failure                                map[string]any
-	created                                time.Time
+	created, withdrawn                     time.Time
 }
 
 // served is the first answer to an Idempotency-Key.
@@ -75,7 +79,8 @@ type served struct {
 func NewService() *Service {
 	s := &Service{
 		PartSizeBytes: 64 << 10, AllowanceBytes: 1 << 30,
-		faults: map[string][]Fault{}, served: map[string]*served{}, custody: map[string]*upload{},
+		faults: map[string][]Fault{}, served: map[string]*served{}, custody: map[string]*upload{}, granted: map[string]string{},
+		key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)),
 	}
 	mux := http.NewServeMux()
 	org := "/api/v1/organizations/{org}"
@@ -87,6 +92,10 @@ func NewService() *Service {
 	mux.HandleFunc("POST "+org+"/partner-uploads/{upload}/withdraw", s.operation("withdraw", s.withdraw))
 	mux.HandleFunc("GET "+org+"/ai-context/{upload}", s.operation("context", s.aiContext))
 	mux.HandleFunc("GET "+org+"/quota", s.operation("quota", s.quota))
+	mux.HandleFunc("GET "+org+"/request-records", s.operation("records", s.requestRecords))
+	mux.HandleFunc("GET "+org+"/withdrawals/{receipt}", s.operation("receipt", s.receipt))
+	mux.HandleFunc("POST /oauth/token", s.token)
+	mux.HandleFunc("GET /oauth/jwks", s.keySet)
 	s.server = httptest.NewServer(mux)
 	s.URL = s.server.URL
 	return s
@@ -192,7 +201,7 @@ func (s *Service) operation(name string, handle handler) http.HandlerFunc {
 func (s *Service) run(name string, handle handler, r *http.Request, body []byte) (*answer, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if refused := authorise(name, r); refused != nil {
+	if refused := s.authorise(name, r); refused != nil {
 		return nil, refused
 	}
 	if r.Method == http.MethodGet {
@@ -229,9 +238,15 @@ func settle(result *answer, refused *refusal) (*answer, *refusal) {
 	return result, refused
 }
 
-func authorise(name string, r *http.Request) *refusal {
+func (s *Service) authorise(name string, r *http.Request) *refusal {
 	token := r.Header.Get("x-api-key")
-	admin := r.Header.Get("Authorization") == "Bearer "+AdminToken
+	bearer, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	admin := bearer == AdminToken
+	if isBearer && !admin {
+		if token = s.granted[bearer]; token == "" {
+			return &refusal{401, "credential_invalid", "the access token is not valid", nil}
+		}
+	}
 	known := token == UploadToken || token == ReaderToken
 	foreign := r.PathValue("org") != Org
 	switch name {
@@ -250,7 +265,7 @@ func authorise(name string, r *http.Request) *refusal {
 		if token != UploadToken || foreign {
 			return &refusal{403, "credential_not_bound", "the credential is not bound to this upload", nil}
 		}
-	case "context":
+	case "context", "records":
 		if !known {
 			return &refusal{401, "authentication_required", "an AI reader API key is required", nil}
 		}
