@@ -13,7 +13,7 @@ export STATICCHECK_CACHE ?= $(CURDIR)/.cache/staticcheck
 endif
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
-TEST_TIMEOUT := 12m
+TEST_TIMEOUT := 25m
 
 .PHONY: help demo run build test lint lint-deploy bench engines clean
 
