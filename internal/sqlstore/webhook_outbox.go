@@ -96,9 +96,12 @@ func (tx *Tx) ClaimDeliveries(ctx context.Context, orgID, lease string, limit, c
 	if limit <= 0 || open > 0 {
 		return w, nil, nil
 	}
-	err = tx.q.Each(ctx, `UPDATE webhook_deliveries SET lease = $1, lease_until = `+tx.d.Now+` + $2, attempt = attempt + 1, attempts = attempts + 1
-		WHERE event_id IN (SELECT d.event_id FROM webhook_deliveries d WHERE d.org_id = $3 AND `+tx.deliverable()+` ORDER BY d.due_at, d.event_id LIMIT $4`+tx.d.SkipLocked+`)
-		RETURNING `+deliveryColumns, []any{lease, custody.LeaseLifetime.Milliseconds(), orgID, limit}, func(scan func(...any) error) error {
+	// Materialized: chosen once, however the engine joins.
+	err = tx.q.Each(ctx, `WITH due AS MATERIALIZED (SELECT d.event_id FROM webhook_deliveries d WHERE d.org_id = $1 AND `+tx.deliverable()+`
+			ORDER BY d.due_at, d.event_id LIMIT $2`+tx.d.SkipLocked+`)
+		UPDATE webhook_deliveries SET lease = $3, lease_until = `+tx.d.Now+` + $4, attempt = attempt + 1, attempts = attempts + 1
+		WHERE event_id IN (SELECT event_id FROM due)
+		RETURNING `+deliveryColumns, []any{orgID, limit, lease, custody.LeaseLifetime.Milliseconds()}, func(scan func(...any) error) error {
 		var d custody.Delivery
 		err := scanDelivery(scan, &d)
 		claims = append(claims, d)

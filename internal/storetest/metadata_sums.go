@@ -14,7 +14,7 @@ func metadataSums(t *testing.T, in *Installation) {
 	if q, err := in.Store.QuotaOfAll(ctx); err != nil || q != (sqlstore.QuotaOfAll{}) {
 		t.Errorf("nobody's quota is %+v, %v", q, err)
 	}
-	in.hook(t, "acme")
+	in.Hook(t, "acme")
 	in.organization(t, "beta", 1000)
 	in.reserved(t, "acme", 64)
 	in.reserved(t, "beta", 900)

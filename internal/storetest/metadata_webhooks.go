@@ -16,7 +16,8 @@ const (
 	hookTrips       = 3
 )
 
-func (in *Installation) hook(t *testing.T, orgID string) custody.Webhook {
+// Hook gives an organization a webhook.
+func (in *Installation) Hook(t *testing.T, orgID string) custody.Webhook {
 	t.Helper()
 	now := custody.Now()
 	w := custody.Webhook{OrgID: orgID, EndpointID: custody.NewID("whe"), URL: "https://hooks.example/", State: custody.WebhookActive, SecretID: custody.NewID("key"), CreatedAt: now, UpdatedAt: now}
@@ -57,7 +58,7 @@ var (
 // Events are queued with the change they tell of, and only where somebody listens; those of an upload go one after the other.
 func metadataOutbox(t *testing.T, in *Installation) {
 	unheard := in.reserved(t, "acme", 64)
-	in.hook(t, "acme")
+	in.Hook(t, "acme")
 	if claims := in.carry(t, "acme", "l1", 9); len(claims) != 0 {
 		t.Errorf("%d events from before the webhook are queued", len(claims))
 	}
@@ -122,7 +123,7 @@ func metadataOutbox(t *testing.T, in *Installation) {
 
 // Whoever claims at the same time, no delivery has two carriers and no endpoint more than it may.
 func metadataOutboxRace(t *testing.T, in *Installation) {
-	in.hook(t, "acme")
+	in.Hook(t, "acme")
 	for range 12 {
 		in.reserved(t, "acme", 64)
 	}
@@ -156,7 +157,7 @@ func metadataOutboxRace(t *testing.T, in *Installation) {
 
 // An endpoint that fails is left alone; one delivery probes it, and then all go on.
 func metadataCircuit(t *testing.T, in *Installation) {
-	in.hook(t, "acme")
+	in.Hook(t, "acme")
 	for range 5 {
 		in.reserved(t, "acme", 64)
 	}
@@ -188,7 +189,7 @@ func metadataCircuit(t *testing.T, in *Installation) {
 
 // What nobody takes is given up, shown, and can be had again; what was delivered is forgotten in time.
 func metadataDead(t *testing.T, in *Installation) {
-	in.hook(t, "acme")
+	in.Hook(t, "acme")
 	in.reserved(t, "acme", 64)
 	in.reserved(t, "acme", 64)
 	claims := in.carry(t, "acme", "l1", 1)
@@ -259,7 +260,7 @@ func metadataDead(t *testing.T, in *Installation) {
 
 // A change that takes a served context back is followed by a recall; one of what nobody was served is not.
 func metadataContextRecalled(t *testing.T, in *Installation) {
-	in.hook(t, "acme")
+	in.Hook(t, "acme")
 	served, refused, unserved := in.Ready(t, "acme", "clamav 1"), in.Ready(t, "acme", "clamav 1"), in.Ready(t, "acme", "clamav 1")
 	for _, u := range []custody.Upload{served, refused, served} {
 		in.must(t, func(tx *sqlstore.Tx) error { return tx.AppendRecord(t.Context(), newRecord("acme", u.ID, "req_1")) })
