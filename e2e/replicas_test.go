@@ -126,7 +126,7 @@ func TestReplicaWithOtherSecretsDoesNotStart(t *testing.T) {
 	}{
 		"its own key file":   {flags: []string{"--keys", own}, says: "key file that belongs to it"},
 		"no key file":        {says: "key file that belongs to it"},
-		"its own token":      {env: []string{"ACCESSION_ADMIN_TOKEN="}, says: "admin-token"},
+		"its own token":      {env: []string{"ACCESSION_ADMIN_TOKEN="}, says: "ACCESSION_ADMIN_TOKEN"},
 		"a superuser's role": {flags: []string{"--keys", shared}, env: []string{"ACCESSION_DATABASE=" + cluster.Superuser(url.(string))}, says: "BYPASSRLS"},
 	} {
 		data := filepath.Join(dir, strings.ReplaceAll(what, " ", "-"))

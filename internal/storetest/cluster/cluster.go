@@ -22,6 +22,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// FolderPrefix begins the name of each cluster's folder in the memory file system.
+const FolderPrefix = "accession-postgres-"
+
 // Role owns the databases of tests; it is no superuser, as in production.
 const Role = "accession_test"
 
@@ -192,7 +195,7 @@ func start() (*Cluster, error) {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		root = "/dev/shm"
 	}
-	if c.dir, err = os.MkdirTemp(root, "accession-postgres-"); err != nil {
+	if c.dir, err = os.MkdirTemp(root, FolderPrefix); err != nil {
 		return nil, err
 	}
 	if c.account != nil {
