@@ -18,8 +18,8 @@ var crash = arm()
 
 type trap struct {
 	mu   sync.Mutex
-	at   int // 0 counts only
-	name string
+	at   int    // 0 counts only
+	name string // at counts from its first hit on
 	hits int
 }
 
@@ -31,7 +31,9 @@ func arm() *trap {
 	at, err := strconv.Atoi(text)
 	switch {
 	case err != nil && strings.Contains(text, ": "):
-		return &trap{at: -1, name: text}
+		name, more, _ := strings.Cut(text, "+")
+		at, _ := strconv.Atoi(more)
+		return &trap{at: at + 1, name: name}
 	case err != nil || at < 0:
 		fmt.Fprintf(os.Stderr, "%s must be a whole number from 0, or the name of a point\n", Environment)
 		os.Exit(2) // a test that crashes nowhere would prove nothing
@@ -46,8 +48,11 @@ func Hit(name string) {
 	}
 	crash.mu.Lock() // held to the end: no other write passes a point once the process is to die
 	defer crash.mu.Unlock()
+	if crash.name != "" && crash.hits == 0 && name != crash.name {
+		return
+	}
 	crash.hits++
-	if crash.at != 0 && crash.hits != crash.at && name != crash.name {
+	if crash.at != 0 && crash.hits != crash.at {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "crashpoint %d %s\n", crash.hits, name)
