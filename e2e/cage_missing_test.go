@@ -132,10 +132,7 @@ func TestMissingWallsAreRefused(t *testing.T) {
 // Where they are allowed to be missing, documents are read, and the walls that are left hold.
 func TestMissingWallsAreAllowed(t *testing.T) {
 	t.Parallel()
-	misbehaving, err := build(t.TempDir(), "accession-misbehaving", "misbehaving")
-	if err != nil {
-		t.Fatal(err)
-	}
+	misbehaving := misbehavingBinary(t)
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("hidden-compass-secret"), 0o600); err != nil {
 		t.Fatal(err)

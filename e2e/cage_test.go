@@ -27,10 +27,7 @@ var reasons = map[string]string{
 // one among them.
 func TestWallsHold(t *testing.T) {
 	t.Parallel()
-	misbehaving, err := build(t.TempDir(), "accession-misbehaving", "misbehaving")
-	if err != nil {
-		t.Fatal(err)
-	}
+	misbehaving := misbehavingBinary(t)
 	s := start(t, options{binary: misbehaving, flags: []string{"--gate-deadlines", "malware_scan=12s,extraction=12s"}})
 	p, reader := s.partner("harbour"), s.issue("harbour", "ai_reader")
 	p.wantReady(p.send("note.txt", "text/plain", note("first-mark"))) // what reading costs at all is in the memory below

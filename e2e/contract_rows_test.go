@@ -12,9 +12,8 @@ import (
 
 // row is one row of the contract, in our own words. (testdata/contract/rows.json)
 type row struct {
-	ID    string `json:"id"` // table or section, and the row in it
-	Row   string `json:"row"`
-	Later string `json:"later"` // what will deliver it; until then its proof says exactly what is there
+	ID  string `json:"id"` // table or section, and the row in it
+	Row string `json:"row"`
 }
 
 func (r row) section() string { section, _, _ := strings.Cut(r.ID, " "); return section }
@@ -58,56 +57,48 @@ func contractRows(t *testing.T) (rows []row) {
 	return rows
 }
 
-// contractProofs joins the proofs; delivered ones, and those that say what is there instead.
-func contractProofs(t *testing.T) (delivered, awaited proofs) {
+// contractProofs joins the proofs.
+func contractProofs(t *testing.T) proofs {
 	t.Helper()
-	delivered, awaited = proofs{}, proofs{}
+	all := proofs{}
 	for _, some := range []proofs{
 		envelopeProofs, errorProofs, consentProofs, submissionProofs, uploadRecordProofs, partnerAnswerProofs, resourceProofs, stateProofs,
 		discoveryProofs, sandboxProofs, tokenProofs, issueProofs, customerProofs, partnerProofs, readingProofs,
 		authenticationProofs, callbackProofs, statusProofs, limitProofs, versionProofs,
 	} {
 		for id, p := range some {
-			if delivered[id] != nil {
+			if all[id] != nil {
 				t.Errorf("%q has two proofs", id)
 			}
-			delivered[id] = p
+			all[id] = p
 		}
 	}
-	maps.Copy(awaited, awaitedProofs)
-	return delivered, awaited
+	return all
 }
 
 // Every row of the contract has its proof on the running service, and every proof its row.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	rows := contractRows(t)
-	delivered, awaited := contractProofs(t)
+	all := contractProofs(t)
 	w := summon(t)
 	for _, r := range rows {
-		of, other, group := delivered, awaited, "delivered"
-		if r.Later != "" {
-			of, other, group = awaited, delivered, "awaited"
-		}
-		if of[r.ID] == nil || other[r.ID] != nil {
-			t.Errorf("%q has no test among the %s rows, or one among the others", r.ID, group)
+		if all[r.ID] == nil {
+			t.Errorf("%q has no test", r.ID)
 			continue
 		}
 		t.Run(r.ID, func(t *testing.T) {
 			t.Log(r.Row)
-			if r.Later != "" {
-				t.Log("not delivered yet, see: " + r.Later)
-			}
 			defer func() { // an answer of another form fails its row alone
 				if p := recover(); p != nil {
 					t.Errorf("%v\n%s", p, debug.Stack())
 				}
 			}()
-			of[r.ID](t, w.in(t))
+			all[r.ID](t, w.in(t))
 		})
-		delete(of, r.ID)
+		delete(all, r.ID)
 	}
-	for _, id := range slices.Concat(slices.Sorted(maps.Keys(delivered)), slices.Sorted(maps.Keys(awaited))) {
+	for _, id := range slices.Sorted(maps.Keys(all)) {
 		t.Errorf("the test of %q proves no row", id)
 	}
 }

@@ -262,6 +262,3 @@ func eventProof(name, typ string, required bool) proof {
 		}
 	}
 }
-
-// awaitedProofs say what is there of rows that are not delivered yet; when one is, its proof moves up.
-var awaitedProofs = proofs{}

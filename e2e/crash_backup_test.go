@@ -59,10 +59,7 @@ func there(t testing.TB, path string) bool {
 // dead one left is gone.
 func TestKilledBackupsAndRestoresAreNeverTakenForWhole(t *testing.T) {
 	t.Parallel()
-	armed, err := build(t.TempDir(), "accession-crashpoints", "crashpoints")
-	if err != nil {
-		t.Fatal(err)
-	}
+	armed := armedBinary(t)
 	s := start(t, options{})
 	p, reader := s.partner("harbour"), s.issue("harbour", "ai_reader")
 	ids := []string{p.submit(text("The keel block was moved.", nil)), p.submit(text("The crane was greased.", nil))}

@@ -21,10 +21,7 @@ const (
 // TestCrashAtEveryPoint ends the service at the first crash point of a main job, at the second, and so on until a job is
 // through before its point is reached. After each death the client goes on, and nothing that was acknowledged is missing.
 func TestCrashAtEveryPoint(t *testing.T) {
-	armed, err := build(t.TempDir(), "accession-crashpoints", "crashpoints")
-	if err != nil {
-		t.Fatal(err)
-	}
+	armed := armedBinary(t)
 	var counted []string
 	t.Run("counting", func(t *testing.T) {
 		h, _ := crashOnce(t, armed, "0")

@@ -115,10 +115,7 @@ func TestKeysRotateWhileDocumentsComeAndAreRead(t *testing.T) {
 // kill -9 at every place between two durable writes of a rotation: everything can be read, and the next rotation finishes.
 func TestKeyRotationSurvivesItsDeath(t *testing.T) {
 	t.Parallel()
-	armed, err := build(t.TempDir(), "accession-crashpoints", "crashpoints")
-	if err != nil {
-		t.Fatal(err)
-	}
+	armed := armedBinary(t)
 	s := start(t, options{})
 	p, reader := s.partner("harbour"), s.issue("harbour", "ai_reader")
 	id := p.send("note.txt", "text/plain", note("mid-rotation"))

@@ -104,10 +104,7 @@ var markerPaths = map[string]func(*testing.T, newBenchFunc){
 		b.end(id)
 	},
 	"extraction killed": func(t *testing.T, make newBenchFunc) {
-		misbehaving, err := build(t.TempDir(), "accession-misbehaving", "misbehaving")
-		if err != nil {
-			t.Fatal(err)
-		}
+		misbehaving := misbehavingBinary(t)
 		b := make(t, options{binary: misbehaving, flags: []string{"--gate-deadlines", "extraction=4s"}})
 		id := b.deposit("text/plain", append([]byte("misbehave text allocate -\n"), note(b.content)...))
 		b.wantFailed(id)

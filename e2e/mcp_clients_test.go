@@ -18,14 +18,7 @@ type nodeMCP struct{ dir, node string }
 
 func mcpClients(t testing.TB) nodeMCP {
 	t.Helper()
-	cmd := exec.Command("../scripts/mcp-clients.sh")
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &said)
-	}
-	dir := strings.TrimSpace(string(out))
+	dir := npmPackages(t, "testdata/mcp")
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	return nodeMCP{dir, filepath.Join(dir, "node_modules", "node-linux-"+arch, "bin", "node")}
 }

@@ -16,10 +16,7 @@ import (
 // be served.
 func TestKilledMovesGoOn(t *testing.T) {
 	t.Parallel()
-	armed, err := build(t.TempDir(), "accession-crashpoints", "crashpoints")
-	if err != nil {
-		t.Fatal(err)
-	}
+	armed := armedBinary(t)
 	s := start(t, options{})
 	p, reader := s.partner("harbour"), s.issue("harbour", "ai_reader")
 	id := p.send("note.txt", "text/plain", note("quay"))

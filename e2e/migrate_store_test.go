@@ -83,10 +83,7 @@ func (m moving) started() *service {
 
 func TestMovedInstallationServesOn(t *testing.T) {
 	t.Parallel()
-	misbehaving, err := build(t.TempDir(), "accession-misbehaving", "misbehaving")
-	if err != nil {
-		t.Fatal(err)
-	}
+	misbehaving := misbehavingBinary(t)
 	named := []string{"--part-size-bytes", "4096", "--base-url", "http://custody.example"}
 	s := start(t, options{flags: named})
 	p, reader := s.partner("harbour"), s.issue("harbour", "ai_reader")

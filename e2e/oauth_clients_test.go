@@ -117,21 +117,6 @@ func TestGoOAuthClient(t *testing.T) {
 	}
 }
 
-// nodeClients installs the OAuth clients of npm, as the lock file names them, out of the tree.
-func nodeClients(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/oauth")); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci (scripts/engines.sh --for-tests installs npm): %v\n%s", err, out)
-	}
-	return dir
-}
-
 // heldClient is one script of testdata/oauth at work.
 type heldClient struct {
 	t      *testing.T
@@ -186,7 +171,7 @@ type refusedClient struct {
 
 func TestNodeOAuthClients(t *testing.T) {
 	t.Parallel()
-	dir := nodeClients(t)
+	dir := npmProject(t, "testdata/oauth")
 	s := start(t, options{})
 	for _, script := range []string{"openid-client.mjs", "oauth4webapi.mjs"} {
 		for _, method := range []string{"client_secret_basic", "client_secret_post"} {

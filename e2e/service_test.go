@@ -81,6 +81,25 @@ func build(dir, name string, tags ...string) (string, error) {
 	return path, nil
 }
 
+// The binaries with a build tag, made at first use, once for all tests: armed dies where crashpoint says, misbehaving has
+// workers and stores that do what they must not.
+var (
+	armedBinary       = tagged("crashpoints")
+	misbehavingBinary = tagged("misbehaving")
+)
+
+func tagged(tag string) func(t testing.TB) string {
+	made := sync.OnceValues(func() (string, error) { return build(filepath.Dir(binary), "accession-"+tag, tag) })
+	return func(t testing.TB) string {
+		t.Helper()
+		path, err := made()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+}
+
 func signatures() string {
 	path, err := filepath.Abs("../testdata/clamav")
 	if err != nil {

@@ -43,10 +43,7 @@ type misled struct {
 // for calls that fail until somebody mends the storage. What was acknowledged is there or the upload says that it is not; nobody
 // is served anything but the document; withdrawal is confirmed when everything is gone, and not before.
 func TestStorageThatFailsOrLies(t *testing.T) {
-	armed, err := build(t.TempDir(), "accession-misbehaving", "misbehaving")
-	if err != nil {
-		t.Fatal(err)
-	}
+	armed := misbehavingBinary(t)
 	faults := t.TempDir()
 	s := start(t, options{
 		binary: armed, env: []string{"ACCESSION_STORE_FAULTS=" + faults},

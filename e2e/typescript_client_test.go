@@ -44,7 +44,7 @@ func typescriptClient(t *testing.T) nodePackage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packages := strings.TrimSpace(nodePackage{t, "."}.want(0, nil, "../scripts/npm-packages.sh", "../clients/typescript"))
+	packages := npmPackages(t, "../clients/typescript")
 	if err := os.Symlink(filepath.Join(packages, "node_modules"), filepath.Join(n.dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}

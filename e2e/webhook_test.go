@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -383,15 +382,7 @@ func TestWebhookKeepsToPublicAddresses(t *testing.T) {
 // The verifiers of Standard Webhooks' own package and of Svix take what the service posts.
 func TestNodeWebhookVerifiers(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/webhooks")); err != nil {
-		t.Fatal(err)
-	}
-	install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--loglevel=error")
-	install.Dir = dir
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci (scripts/engines.sh --for-tests installs npm): %v\n%s", err, out)
-	}
+	dir := npmProject(t, "testdata/webhooks")
 	s := start(t, options{flags: hookFlags})
 	hook := receive(t, nil)
 	secret := s.setWebhook("harbour", hook.URL)

@@ -118,7 +118,7 @@ if [ $for_tests = yes ]; then
   row versitygw "$versitygw (for the tests of S3 storage)"
   scripts/lint-openapi.sh --install || fail "the linter of the contract cannot run (see above)"
   row redocly "$(scripts/lint-openapi.sh --version) (for the contract)"
-  scripts/mcp-clients.sh >/dev/null || fail "the MCP clients of the tests could not be installed (see above)"
+  scripts/npm-packages.sh e2e/testdata/mcp >/dev/null || fail "the MCP clients of the tests could not be installed (see above)"
   row "mcp clients" "conformance $(sed -n 's/.*conformance": "\(.*\)",*/\1/p' e2e/testdata/mcp/package.json), inspector, TypeScript SDK (for the tests of MCP)"
   scripts/npm-packages.sh clients/typescript >/dev/null || fail "the packages of the TypeScript client could not be installed (see above)"
   row "TypeScript" "$(sed -n 's/.*"typescript": "\(.*\)",*/\1/p' clients/typescript/package.json) (for the TypeScript client)"
