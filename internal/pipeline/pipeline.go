@@ -24,7 +24,7 @@ type Store interface {
 	Parts(ctx context.Context, uploadID string) ([]custody.Part, error)
 	Gates(ctx context.Context, uploadID string) ([]custody.GateResult, error)
 	Artifact(ctx context.Context, uploadID, name string) (custody.Artifact, error)
-	Changed() <-chan struct{}
+	Work() <-chan struct{}
 	Scrub(ctx context.Context) error
 	InTx(ctx context.Context, fn func(Tx) error) error
 }
@@ -160,7 +160,7 @@ func (r *Runner) runLane(ctx context.Context, name string, lane custody.Lane, sl
 		case <-ctx.Done():
 			return
 		}
-		changed := r.store.Changed() // taken before looking: what comes in between is not missed
+		announced := r.store.Work() // taken before looking: what comes in between is not missed
 		claims, err := r.claim(ctx, lane)
 		if err != nil && ctx.Err() == nil {
 			r.cfg.Log.ErrorContext(ctx, "cannot claim work", "error", err)
@@ -168,7 +168,7 @@ func (r *Runner) runLane(ctx context.Context, name string, lane custody.Lane, sl
 		if len(claims) == 0 {
 			free <- struct{}{}
 			select {
-			case <-changed:
+			case <-announced:
 			case <-tick.C:
 			case <-ctx.Done():
 				return

@@ -20,7 +20,7 @@ type reads interface {
 	Parts(context.Context, string) ([]custody.Part, error)
 	Gates(context.Context, string) ([]custody.GateResult, error)
 	Artifact(context.Context, string, string) (custody.Artifact, error)
-	Changed() <-chan struct{}
+	Work() <-chan struct{}
 	Scrub(context.Context) error
 }
 

@@ -62,6 +62,7 @@ type Postgres struct {
 
 	mu      sync.Mutex
 	changed chan struct{}
+	work    chan struct{}
 	resetAt time.Time
 }
 
@@ -112,7 +113,7 @@ func OpenPostgres(ctx context.Context, url string, o PostgresOptions) (*Postgres
 		return nil, err
 	}
 	listening, ending := context.WithCancel(context.Background())
-	db := &Postgres{pool: pool, o: o, ending: ending, changed: make(chan struct{})}
+	db := &Postgres{pool: pool, o: o, ending: ending, changed: make(chan struct{}), work: make(chan struct{})}
 	if err := db.suits(ctx); err != nil {
 		ending()
 		pool.Close()

@@ -11,6 +11,9 @@ import (
 // channel is notified by a trigger of the schema at commits that somebody may wait for.
 const channel = "accession"
 
+// work is what a notification says where a row has become due; anything else only says that something changed.
+const work = "work"
+
 const (
 	remindEvery  = time.Second
 	quiet        = 10 * time.Second // without a word the connection is asked whether it lives
@@ -25,11 +28,26 @@ func (db *Postgres) Changed() <-chan struct{} {
 	return db.changed
 }
 
+// Work is closed at the next notification that says so (triggers of the schema do), from whichever process, and each second where
+// o.Listen is set. Most commits make nothing due, and looking costs a statement for each lane of each process.
+func (db *Postgres) Work() <-chan struct{} {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.work
+}
+
 func (db *Postgres) broadcast() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	close(db.changed)
 	db.changed = make(chan struct{})
+}
+
+func (db *Postgres) announce() {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	close(db.work)
+	db.work = make(chan struct{})
 }
 
 func (db *Postgres) remind(ctx context.Context) {
@@ -39,6 +57,7 @@ func (db *Postgres) remind(ctx context.Context) {
 		select {
 		case <-tick.C:
 			db.broadcast()
+			db.announce()
 		case <-ctx.Done():
 			return
 		}
@@ -80,28 +99,35 @@ func (db *Postgres) hear(ctx context.Context) error {
 	if _, err := conn.Exec(connecting, `LISTEN `+channel); err != nil {
 		return err
 	}
+	said := work // for what was notified before anybody listened
 	for {
-		db.broadcast() // also for what was notified before anybody listened
-		if err := db.next(ctx, conn); err != nil {
+		db.broadcast()
+		if said == work {
+			db.announce()
+		}
+		if said, err = db.next(ctx, conn); err != nil {
 			return err
 		}
 	}
 }
 
-// next returns at the next notification.
-func (db *Postgres) next(ctx context.Context, conn *pgx.Conn) error {
+// next returns what the next notification says.
+func (db *Postgres) next(ctx context.Context, conn *pgx.Conn) (said string, err error) {
 	for {
 		waiting, cancel := context.WithTimeout(ctx, quiet)
-		_, err := conn.WaitForNotification(waiting)
+		heard, err := conn.WaitForNotification(waiting)
 		cancel()
-		if err == nil || ctx.Err() != nil || !pgconn.Timeout(err) {
-			return err
+		if err == nil {
+			return heard.Payload, nil
+		}
+		if ctx.Err() != nil || !pgconn.Timeout(err) {
+			return "", err
 		}
 		asking, cancel := context.WithTimeout(ctx, connectTimeout)
 		err = conn.Ping(asking)
 		cancel()
 		if err != nil {
-			return err
+			return "", err
 		}
 	}
 }

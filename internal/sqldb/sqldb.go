@@ -32,6 +32,9 @@ type DB interface {
 	InTx(ctx context.Context, fn func(Querier) error) error
 	// Changed is closed at the next commit; take it before reading what you wait on.
 	Changed() <-chan struct{}
+	// Work is closed when rows may have become due, and at least each second where other processes make them so; take it before
+	// looking for them.
+	Work() <-chan struct{}
 	Dialect() Dialect
 	// Migrate brings the schema to the newest version in dir of files. Error: ErrLaterSchema where it is newer than that.
 	Migrate(ctx context.Context, files fs.FS, dir string) error

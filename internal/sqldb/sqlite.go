@@ -106,6 +106,9 @@ func (db *SQLite) Changed() <-chan struct{} {
 	return db.changed
 }
 
+// Work is closed at every commit: there is one process, and looking costs it little.
+func (db *SQLite) Work() <-chan struct{} { return db.Changed() }
+
 func (db *SQLite) broadcast() {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -45,6 +45,9 @@ func (s *Store) InTx(ctx context.Context, fn func(*Tx) error) error {
 // Changed is closed at the next commit; take it before reading what you wait on.
 func (s *Store) Changed() <-chan struct{} { return s.db.Changed() }
 
+// Work is closed when an upload or a delivery may have become due; take it before looking for one.
+func (s *Store) Work() <-chan struct{} { return s.db.Work() }
+
 // Scrub leaves nothing of what was overwritten or deleted in the database's files, where the engine can do that.
 func (s *Store) Scrub(ctx context.Context) error {
 	if db, ok := s.db.(interface{ Scrub(context.Context) error }); ok {

@@ -33,7 +33,7 @@ func (s *Service) Run(ctx context.Context) {
 	defer stop()
 	var working sync.WaitGroup
 	working.Go(func() { s.tidyUp(ctx) })
-	courier := &courier{Service: s, lease: custody.NewID("lease"), free: make(chan struct{}, slots)}
+	courier := &courier{Service: s, lease: custody.NewID("lease"), free: make(chan struct{}, slots), ended: make(chan struct{}, 1)}
 	for range slots {
 		courier.free <- struct{}{}
 	}
@@ -53,6 +53,7 @@ type courier struct {
 	*Service
 	lease   string
 	free    chan struct{}
+	ended   chan struct{} // an attempt has; one place
 	working sync.WaitGroup
 }
 
@@ -60,12 +61,13 @@ func (c *courier) run(ctx, hard context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		changed := c.store.Changed() // taken before looking: what comes in between is not missed
+		announced := c.store.Work() // taken before looking: what comes in between is not missed
 		if err := c.look(ctx, hard); err != nil && ctx.Err() == nil {
 			c.cfg.Log.ErrorContext(ctx, "cannot claim webhook deliveries", "error", err)
 		}
 		select {
-		case <-changed:
+		case <-announced:
+		case <-c.ended:
 		case <-tick.C:
 		case <-ctx.Done():
 			return
@@ -92,7 +94,7 @@ func (c *courier) look(ctx, hard context.Context) error {
 			break
 		}
 		if held == 0 {
-			return nil // an ending attempt commits, and wakes this up
+			return nil // an attempt that ends wakes this up
 		}
 		var w custody.Webhook
 		var claims []custody.Delivery
@@ -108,7 +110,13 @@ func (c *courier) look(ctx, hard context.Context) error {
 		}
 		for _, d := range claims {
 			c.working.Go(func() {
-				defer func() { c.free <- struct{}{} }()
+				defer func() {
+					c.free <- struct{}{}
+					select { // the next event of the upload has become due
+					case c.ended <- struct{}{}:
+					default:
+					}
+				}()
 				c.deliver(hard, w, d)
 			})
 		}

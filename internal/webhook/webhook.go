@@ -21,7 +21,7 @@ type Store interface {
 	DueWebhooks(ctx context.Context) ([]string, error)
 	EndedOverlaps(ctx context.Context) ([]custody.Webhook, error)
 	Answered(ctx context.Context, i custody.Idempotency) (requestHash string, a custody.Answer, err error)
-	Changed() <-chan struct{}
+	Work() <-chan struct{}
 	InTx(ctx context.Context, fn func(Tx) error) error
 }
 
