@@ -23,7 +23,7 @@ type balancer struct {
 func (b *balancer) probe(s *service, ended <-chan struct{}) {
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
-	asks := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	asks := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for {
 		resp, err := asks.Get(s.url + "/readyz")
 		ready := err == nil && resp.StatusCode == http.StatusOK

@@ -63,7 +63,7 @@ func newBrokenS3(t *testing.T, server *s3server.Server) *brokenS3 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.S3, err = blobstore.OpenS3(t.Context(), "staging", address, blobstore.S3Options{AccessKeyID: server.AccessKey, SecretAccessKey: server.SecretKey, Stall: 500 * time.Millisecond})
+	b.S3, err = blobstore.OpenS3(t.Context(), "staging", address, blobstore.S3Options{AccessKeyID: server.AccessKey, SecretAccessKey: server.SecretKey, Stall: 3 * time.Second}) // of a machine that is busy with other tests
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestS3Latency(t *testing.T) {
 	b := newBrokenS3(t, s3server.New(t))
 	b.strike(always, func(*http.Request) bool { return true }, func(w http.ResponseWriter, r *http.Request, pass http.HandlerFunc) {
 		select {
-		case <-time.After(50 * time.Millisecond): // a tenth of what is waited for
+		case <-time.After(50 * time.Millisecond): // far below what is waited for
 		case <-r.Context().Done():
 		}
 		pass(w, r)

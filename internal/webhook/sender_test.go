@@ -44,7 +44,7 @@ func TestOutcomes(t *testing.T) {
 	defer self.Close()
 	defer close(released)                        // first of all: servers wait for their handlers
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // is not asked
-	s := newSender(true, 500*time.Millisecond)
+	s := newSender(true, 5*time.Second) // a busy machine is no silent receiver
 	for _, c := range []struct {
 		url, outcome string
 		status       int
@@ -75,7 +75,7 @@ func TestPostIsSignedByEverySecret(t *testing.T) {
 		body, _ = io.ReadAll(r.Body) // compared below
 	}))
 	defer server.Close()
-	s := newSender(true, time.Second)
+	s := newSender(true, 30*time.Second)
 	secrets := [][]byte{newSecret(), newSecret()}
 	if _, _, err := s.post(t.Context(), server.URL, "evt_9", secrets, []byte(`{"event_id":"evt_9"}`)); err != nil {
 		t.Fatal(err)
