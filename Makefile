@@ -13,7 +13,7 @@ export STATICCHECK_CACHE ?= $(CURDIR)/.cache/staticcheck
 endif
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
-TEST_TIMEOUT := 25m
+TEST_TIMEOUT := 40m
 
 .PHONY: help demo run build test lint lint-deploy bench engines clean
 
@@ -29,12 +29,10 @@ run: engines build ## keep a service running on 127.0.0.1:8080, data in .accessi
 build: ## the static binary bin/accession
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/accession ./cmd/accession
 
-# vet has run in lint; -race needs cgo. The tests of the binary build it themselves, which the test cache does not see.
 test: ## everything: engines, lint, all tests against the real engines, race detector on
 	@scripts/engines.sh --for-tests
 	@$(MAKE) --no-print-directory lint
-	CGO_ENABLED=1 go test -race -vet=off -timeout $(TEST_TIMEOUT) $$(go list ./... | grep -v /e2e$$)
-	CGO_ENABLED=1 go test -race -vet=off -timeout $(TEST_TIMEOUT) -count=1 ./e2e
+	@TEST_TIMEOUT=$(TEST_TIMEOUT) scripts/test.sh
 
 lint: ## gofmt, file length, go vet, staticcheck, fences between packages
 	@scripts/lint.sh
