@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -114,7 +113,6 @@ func TestMembersEndWithTheirVisitor(t *testing.T) {
 		t.Errorf("want %v, got %v", errStore, err)
 	}
 	e := extractor(t, func(config *Config) { config.Executable = "/bin/false" })
-	content = []byte(strings.Repeat("words ", 10))
 	if err := e.Members(within(t), bytes.NewReader(content), int64(len(content)), nil); !errors.Is(err, ErrUnfinished) {
 		t.Errorf("want %v, got %v", ErrUnfinished, err)
 	}
