@@ -40,20 +40,8 @@ func NewDisk(name, root string) (*Disk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	unsettled := []string{root} // perhaps made by a process that died before it synced
-	for p := filepath.Dir(root); p != filepath.Dir(p); p = filepath.Dir(p) {
-		if _, err := os.Stat(p); err == nil {
-			break
-		}
-		unsettled = append(unsettled, p)
-	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("%s: create folder: %w", name, err)
-	}
-	for _, p := range unsettled {
-		if err := syncFolder(os.Open(filepath.Dir(p))); err != nil {
-			return nil, fmt.Errorf("%s: sync folder: %w", name, err)
-		}
+	if err := MakeFolder(root); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	r, err := os.OpenRoot(root)
 	if err != nil {

@@ -21,10 +21,26 @@ func (d *Disk) fault(op string, err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		err = ErrNoSpace
+	case disturbed(err):
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return fmt.Errorf("%s: %s: %w", d.name, op, err)
+}
+
+// disturbed tells that the machine, not the request, is what is wrong, and that it may be mended.
+func disturbed(err error) bool {
+	for _, cause := range []syscall.Errno{
+		syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO,
+		syscall.EACCES, syscall.EPERM, syscall.ETIMEDOUT,
+	} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
 }
 
 // isAbsent: the name, or a folder on the way to it, is not there.

@@ -173,6 +173,11 @@ func Unavailable(cause error) *Error {
 	return (&Error{Code: CodeUnavailable, Message: "the service cannot do this right now; repeat the request later", RetryAfter: 5 * time.Second}).Because(cause)
 }
 
+// StorageFull is the answer while there is no room for what has to be kept.
+func StorageFull(cause error) *Error {
+	return (&Error{Code: CodeStorageFull, Message: "the storage is full; nothing was kept of this request", RetryAfter: time.Minute}).Because(cause)
+}
+
 // HTTPStatus is the status that goes with code; 500 for a code that is not in the catalogue.
 func (c Code) HTTPStatus() int {
 	for _, i := range Codes {

@@ -104,7 +104,9 @@ func (w *worker) misbehave(purpose string) error {
 }
 
 // misbehaves tells that a document asks for something of the worker that looks for members.
-func misbehaves(content []byte) bool { return bytes.HasPrefix(content, []byte("misbehave "+purposeMembers+" ")) }
+func misbehaves(content []byte) bool {
+	return bytes.HasPrefix(content, []byte("misbehave "+purposeMembers+" "))
+}
 
 // shortened gives a test limits that it need not wait for.
 func shortened(l Limits) Limits {

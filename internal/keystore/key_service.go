@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"gocloud.dev/secrets"
 	_ "gocloud.dev/secrets/awskms"        // awskms://
@@ -49,4 +50,34 @@ func OpenKeyService(ctx context.Context, place string) (*secrets.Keeper, error) 
 		return nil, errors.Join(fmt.Errorf("key service: %w", err), keeper.Close())
 	}
 	return keeper, nil
+}
+
+// keeperTimeout is how long a key service may take over one key.
+const keeperTimeout = 5 * time.Second
+
+var errSilent = errors.New("the key service does not answer")
+
+// ask has the keeper work on one secret. It waits no longer than ctx and keeperTimeout, whatever the driver does: that of
+// HashiCorp Vault does not look at its context. A request that nobody waits for any more ends by the driver's own timeout.
+func (s *Store) ask(ctx context.Context, work func(context.Context, []byte) ([]byte, error), secret []byte) ([]byte, error) {
+	if _, isFile := s.keeper.(*KeyFile); isFile {
+		return work(ctx, secret)
+	}
+	type answer struct {
+		secret []byte
+		err    error
+	}
+	ctx, cancel := context.WithTimeout(ctx, keeperTimeout)
+	defer cancel()
+	answered := make(chan answer, 1)
+	go func() {
+		secret, err := work(ctx, secret)
+		answered <- answer{secret, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.secret, a.err
+	case <-ctx.Done():
+		return nil, errors.Join(errSilent, ctx.Err())
+	}
 }

@@ -169,7 +169,7 @@ func (s *Store) wrap(ctx context.Context, name string, secret []byte) ([]byte, e
 	if name == "" || strings.Contains(name, "\x00") || len(secret) < KeySize {
 		return nil, fmt.Errorf("wrap key: it needs a name and at least %d bytes", KeySize)
 	}
-	wrapped, err := s.keeper.Encrypt(ctx, append([]byte(name+"\x00"), secret...))
+	wrapped, err := s.ask(ctx, s.keeper.Encrypt, append([]byte(name+"\x00"), secret...))
 	if err != nil {
 		return nil, custody.Unavailable(fmt.Errorf("wrap key: %w", err))
 	}
@@ -177,7 +177,7 @@ func (s *Store) wrap(ctx context.Context, name string, secret []byte) ([]byte, e
 }
 
 func (s *Store) unwrap(ctx context.Context, name string, wrapped []byte) ([]byte, error) {
-	plain, err := s.keeper.Decrypt(ctx, wrapped)
+	plain, err := s.ask(ctx, s.keeper.Decrypt, wrapped)
 	if err != nil {
 		return nil, custody.Unavailable(fmt.Errorf("unwrap key: %w", err))
 	}
@@ -201,13 +201,16 @@ var errForeignKey = errors.New("unwrap key: it belongs to something else")
 
 // Ready answers whether the key store does, and the key service where the key-encryption key lies in one.
 func (s *Store) Ready(ctx context.Context) error {
-	var one int
-	if err := s.db.Row(ctx, `SELECT 1`, nil, &one); err != nil {
+	answers := func() error { return s.db.Row(ctx, `SELECT 1`, nil, new(int)) }
+	if db, ok := s.db.(interface{ Sound(context.Context) error }); ok {
+		answers = func() error { return db.Sound(ctx) }
+	}
+	if err := answers(); err != nil {
 		return err
 	}
 	if _, isFile := s.keeper.(*KeyFile); isFile {
 		return nil
 	}
-	_, err := s.keeper.Encrypt(ctx, make([]byte, KeySize))
+	_, err := s.ask(ctx, s.keeper.Encrypt, make([]byte, KeySize))
 	return err
 }

@@ -50,7 +50,7 @@ type class struct {
 type Config struct {
 	Rates Rates
 	Size  int              // remembered per class; zero: DefaultSize
-	Now   func() time.Time // nil: time.Now
+	Now   func() time.Time // nil: a clock that nobody sets
 	Store Store            // nil: memory
 }
 
@@ -58,6 +58,9 @@ type Config struct {
 func New(cfg Config) (*Limiter, error) {
 	if cfg.Size <= 0 {
 		cfg.Size = DefaultSize
+	}
+	if cfg.Now == nil {
+		cfg.Now = steady()
 	}
 	l := &Limiter{map[Class]*class{}, cfg.Store}
 	for name, rate := range cfg.Rates {
@@ -68,9 +71,7 @@ func New(cfg Config) (*Limiter, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cfg.Now != nil {
-			memory.SetTimeNow(cfg.Now)
-		}
+		memory.SetTimeNow(cfg.Now)
 		gcra, err := throttled.NewGCRARateLimiterCtx(throttled.WrapStoreWithContext(memory),
 			throttled.RateQuota{MaxRate: throttled.PerDuration(1, rate.interval()), MaxBurst: rate.Burst - 1})
 		if err != nil {
@@ -79,6 +80,12 @@ func New(cfg Config) (*Limiter, error) {
 		l.classes[name] = &class{rate: rate, gcra: gcra}
 	}
 	return l, nil
+}
+
+// steady tells the time as it goes on from now: a wall clock that is put back would leave allowances used up for as long as that.
+func steady() func() time.Time {
+	began := time.Now()
+	return func() time.Time { return began.Add(time.Since(began)) }
 }
 
 // Take counts one request of who in the class. limits is false for a class without a rate; the verdict then says nothing.

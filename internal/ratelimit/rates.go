@@ -17,7 +17,7 @@ const (
 	Read    Class = "read"    // answers that change nothing
 	Write   Class = "write"   // everything else that changes something
 	Upload  Class = "upload"  // parts: one document is many of them
-	Token   Class = "token"   // OAuth tokens
+	Token   Class = "token"   // OAuth tokens, and signing in to the portal
 	Sandbox Class = "sandbox" // the sandbox, its keys included
 	Address Class = "address" // every request of one address, before anybody knows who asks
 )

@@ -34,7 +34,7 @@ func InspectSQLite(path string) (*Inspection, error) {
 	if err := db.Ping(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), db.Close())
 	}
-	return &Inspection{sqlQuerier{db}, db}, nil
+	return &Inspection{sqlQuerier{db, &damage{}}, db}, nil
 }
 
 // Close the file.

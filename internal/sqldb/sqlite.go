@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/accession/accession/internal/crashpoint"
 	"github.com/accession/accession/internal/custody"
@@ -19,6 +21,10 @@ import (
 const (
 	readers   = 4  // connections that only read
 	batchSize = 64 // transactions in one durable commit
+	// busyTimeout is how long one statement waits for another process that holds the file, in milliseconds.
+	busyTimeout = 5000
+	// turnTimeout is how long a transaction waits for its batch to begin, behind a writer that has to wait itself.
+	turnTimeout = 8 * time.Second
 )
 
 // SQLite is one database file: a single writer that commits waiting transactions together, and four readers.
@@ -29,6 +35,7 @@ type SQLite struct {
 	queue      chan *unit
 	closing    chan struct{}
 	closed     sync.WaitGroup
+	damaged    *damage
 
 	mu      sync.Mutex
 	changed chan struct{}
@@ -36,10 +43,11 @@ type SQLite struct {
 
 // unit is one caller's transaction, waiting for or inside a batch.
 type unit struct {
-	ctx  context.Context
-	fn   func(Querier) error
-	err  error
-	done chan struct{}
+	ctx   context.Context
+	fn    func(Querier) error
+	taken atomic.Bool // by the writer, which runs it, or by its caller, who gave up
+	err   error
+	done  chan struct{}
 }
 
 // SQLiteOptions tune one file.
@@ -60,7 +68,7 @@ func OpenSQLite(path string, o SQLiteOptions) (*SQLite, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	// recursive_triggers lets the triggers that keep evidence see a REPLACE too.
-	pragmas := []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "recursive_triggers(1)"}
+	pragmas := []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout), "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "recursive_triggers(1)"}
 	if o.SecureDelete {
 		pragmas = append(pragmas, "secure_delete(1)")
 	}
@@ -79,8 +87,9 @@ func OpenSQLite(path string, o SQLiteOptions) (*SQLite, error) {
 	}
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(readers)
+	damaged := &damage{}
 	db := &SQLite{
-		sqlQuerier: sqlQuerier{read}, write: write, read: read,
+		sqlQuerier: sqlQuerier{read, damaged}, write: write, read: read, damaged: damaged,
 		queue: make(chan *unit, 4*batchSize), closing: make(chan struct{}), changed: make(chan struct{}),
 	}
 	db.closed.Go(db.commitLoop)
@@ -138,25 +147,43 @@ func (db *SQLite) Scrub(ctx context.Context) error {
 	crashpoint.Hit("sqldb: before scrub")
 	var busy, log, moved int
 	if err := db.write.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &moved); err != nil {
-		return err
+		return db.visible(err)
 	}
 	if busy != 0 {
-		return errors.New("write-ahead log is in use and could not be emptied")
+		return custody.Unavailable(errors.New("write-ahead log is in use and could not be emptied"))
 	}
 	crashpoint.Hit("sqldb: after scrub")
 	return nil
 }
 
 // InTx waits for its turn in a batch. Once the batch has begun, ctx no longer ends it: one cancelled caller must not roll
-// back everybody's work.
+// back everybody's work. Errors: service_unavailable where its turn does not come, storage_full, and custody.ErrInDoubt where
+// SQLite failed in the middle of the commit.
 func (db *SQLite) InTx(ctx context.Context, fn func(Querier) error) error {
 	u := &unit{ctx: ctx, fn: fn, done: make(chan struct{})}
+	turn := time.NewTimer(turnTimeout)
+	defer turn.Stop()
 	select {
 	case db.queue <- u:
 	case <-ctx.Done():
-		return ctx.Err()
+		return left(ctx)
+	case <-turn.C:
+		return custody.Unavailable(errNoTurn)
 	case <-db.closing:
-		return errors.New("database is closed")
+		return custody.Unavailable(errClosed)
+	}
+	select {
+	case <-u.done:
+		return u.err
+	case <-ctx.Done():
+		if u.taken.CompareAndSwap(false, true) {
+			return left(ctx)
+		}
+	case <-turn.C:
+		if u.taken.CompareAndSwap(false, true) {
+			return custody.Unavailable(errNoTurn)
+		}
+	case <-db.closing:
 	}
 	select {
 	case <-u.done:
@@ -167,10 +194,23 @@ func (db *SQLite) InTx(ctx context.Context, fn func(Querier) error) error {
 		case <-u.done:
 			return u.err
 		default:
-			return errors.New("database is closed")
+			return custody.Unavailable(errClosed)
 		}
 	}
 }
+
+// left is why nobody waits any more: the caller went away, or had given the database so much time and no more.
+func left(ctx context.Context) error {
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return custody.Unavailable(context.DeadlineExceeded)
+}
+
+var (
+	errClosed = errors.New("database is closed")
+	errNoTurn = errors.New("the database is busy with earlier transactions")
+)
 
 func (db *SQLite) commitLoop() {
 	for {
@@ -202,7 +242,7 @@ func (db *SQLite) commit(batch []*unit) {
 	err := db.runBatch(batch)
 	for _, u := range batch {
 		if err != nil {
-			u.err = fmt.Errorf("commit: %w", err)
+			u.err = db.visible(fmt.Errorf("commit: %w", err))
 		}
 		close(u.done)
 	}
@@ -213,19 +253,26 @@ func (db *SQLite) commit(batch []*unit) {
 
 func (db *SQLite) runBatch(batch []*unit) error {
 	ctx := context.Background()
+	if db.damaged.kept.CompareAndSwap(true, false) {
+		forget(db.write, 1)
+	}
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() // after Commit this does nothing
 	for _, u := range batch {
-		if u.err = u.ctx.Err(); u.err != nil {
+		if !u.taken.CompareAndSwap(false, true) {
 			continue // gave up while waiting
+		}
+		if u.ctx.Err() != nil {
+			u.err = left(u.ctx)
+			continue
 		}
 		if _, err := tx.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
 			return err
 		}
-		if u.err = run(u.fn, sqlQuerier{tx}); u.err != nil {
+		if u.err = run(u.fn, sqlQuerier{tx, db.damaged}); u.err != nil {
 			if _, err := tx.ExecContext(ctx, "ROLLBACK TO unit"); err != nil {
 				return err
 			}
@@ -237,6 +284,9 @@ func (db *SQLite) runBatch(batch []*unit) error {
 	crashpoint.Hit("sqldb: before commit")
 	err = tx.Commit()
 	crashpoint.Hit("sqldb: after commit")
+	if err != nil && !undone(err) {
+		err = errors.Join(custody.ErrInDoubt, err)
+	}
 	return err
 }
 
@@ -256,12 +306,15 @@ type stdlib interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }
 
-type sqlQuerier struct{ std stdlib }
+type sqlQuerier struct {
+	std     stdlib
+	damaged *damage
+}
 
 func (q sqlQuerier) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	r, err := q.std.ExecContext(context.WithoutCancel(ctx), text, args...)
 	if err != nil {
-		return 0, err
+		return 0, q.visible(err)
 	}
 	return r.RowsAffected()
 }
@@ -271,13 +324,13 @@ func (q sqlQuerier) Row(ctx context.Context, text string, args []any, dst ...any
 	if errors.Is(err, sql.ErrNoRows) {
 		return custody.ErrNotFound
 	}
-	return err
+	return q.visible(err)
 }
 
 func (q sqlQuerier) Each(ctx context.Context, text string, args []any, fn func(func(...any) error) error) error {
 	rows, err := q.std.QueryContext(context.WithoutCancel(ctx), text, args...)
 	if err != nil {
-		return err
+		return q.visible(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -285,5 +338,5 @@ func (q sqlQuerier) Each(ctx context.Context, text string, args []any, fn func(f
 			return err
 		}
 	}
-	return rows.Err()
+	return q.visible(rows.Err())
 }

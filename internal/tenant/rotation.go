@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/accession/accession/internal/custody"
 )
@@ -47,9 +50,12 @@ type ring[K any] struct {
 	parse    func([]byte) (K, error)
 	now      func() time.Time
 
-	mu     sync.Mutex
-	keys   []ringKey[K] // newest first, never empty once read
-	readAt time.Time
+	reading singleflight.Group
+
+	mu        sync.Mutex
+	keys      []ringKey[K] // newest first, never empty once read
+	readAt    time.Time
+	forgotten int // how often
 }
 
 type ringKey[K any] struct {
@@ -58,31 +64,63 @@ type ringKey[K any] struct {
 	key       K
 }
 
-// read returns the keys, read again where they are older than age. A key store that does not answer is no verdict: an error.
+// read returns the keys, read again where they are older than age. However many ask, the key store is asked once, and each waits
+// for itself alone. A key store that does not answer is no verdict: service_unavailable.
 func (r *ring[K]) read(ctx context.Context, age time.Duration) ([]ringKey[K], error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if old := r.now().Sub(r.readAt); len(r.keys) > 0 && old >= 0 && old < age {
-		return r.keys, nil
+	old, keys, forgotten := r.now().Sub(r.readAt), r.keys, r.forgotten
+	r.mu.Unlock()
+	if len(keys) > 0 && old >= 0 && old < age {
+		return keys, nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadTimeout) // one caller that goes away fails no other
+	outer := context.WithoutCancel(ctx) // one caller that goes away fails no other
+	// By the number of times that all was forgotten: a read that began before that is not what is asked for.
+	answered := r.reading.DoChan(strconv.Itoa(forgotten), func() (any, error) { return r.reload(outer, forgotten) })
+	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errSilent)
+	defer cancel()
+	select {
+	case a := <-answered:
+		if a.Err != nil {
+			return nil, fmt.Errorf("read signing keys: %w", a.Err)
+		}
+		return a.Val.([]ringKey[K]), nil
+	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), context.Canceled) {
+			return nil, context.Canceled
+		}
+		return nil, custody.Unavailable(fmt.Errorf("read signing keys: %w", context.Cause(ctx)))
+	}
+}
+
+var errSilent = errors.New("the key store does not answer")
+
+// reload asks the key store and keeps what it says, unless that was to be forgotten meanwhile.
+func (r *ring[K]) reload(ctx context.Context, forgotten int) ([]ringKey[K], error) {
+	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
 	secrets, err := r.source.SigningSecrets(ctx, r.purpose, r.generate)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = custody.Unavailable(err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read signing keys: %w", err)
+		return nil, err
 	}
 	if len(secrets) == 0 {
-		return nil, errors.New("read signing keys: there is none")
+		return nil, errors.New("there is none")
 	}
 	keys := make([]ringKey[K], len(secrets))
 	for i, s := range secrets {
 		key, err := r.parse(s.Key)
 		if err != nil {
-			return nil, fmt.Errorf("read signing key %s: %w", s.ID, err)
+			return nil, fmt.Errorf("%s: %w", s.ID, err)
 		}
 		keys[i] = ringKey[K]{s.ID, s.CreatedAt, key}
 	}
-	r.keys, r.readAt = keys, r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.forgotten == forgotten {
+		r.keys, r.readAt = keys, r.now()
+	}
 	return keys, nil
 }
 
@@ -126,6 +164,7 @@ func (r *ring[K]) signer(ctx context.Context, age time.Duration) (ringKey[K], er
 func (r *ring[K]) forget() {
 	r.mu.Lock()
 	r.keys = nil
+	r.forgotten++
 	r.mu.Unlock()
 }
 

@@ -82,9 +82,7 @@ func (v *Vault) SealPart(ctx context.Context, uploadID string, number int, body 
 func visible(err error) error {
 	switch {
 	case errors.Is(err, blobstore.ErrNoSpace):
-		full := custody.Errorf(custody.CodeStorageFull, "the storage is full; nothing was kept of this request")
-		full.RetryAfter = time.Minute
-		return full.Because(err)
+		return custody.StorageFull(err)
 	case errors.Is(err, blobstore.ErrShortBody), errors.Is(err, blobstore.ErrLongBody):
 		return custody.Errorf(custody.CodePartLengthInvalid, "the body does not have the announced length").Because(err)
 	case errors.Is(err, blobstore.ErrUnavailable):

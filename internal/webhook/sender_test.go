@@ -44,7 +44,7 @@ func TestOutcomes(t *testing.T) {
 	defer self.Close()
 	defer close(released)                        // first of all: servers wait for their handlers
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // is not asked
-	s := newSender(true, 5*time.Second) // a busy machine is no silent receiver
+	s := newSender(true, 5*time.Second)          // a busy machine is no silent receiver
 	for _, c := range []struct {
 		url, outcome string
 		status       int
