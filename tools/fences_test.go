@@ -34,6 +34,8 @@ func TestFencesRefuseAPlantedImport(t *testing.T) {
 		{"internal/blobstore/planted_test.go", "internal/storetest", false},
 		{"internal/blobstore/planted_test.go", "internal/intake", true},
 		{"client/planted.go", "internal/custody", true},
+		{"internal/manual/planted.go", "docs", false},
+		{"internal/manual/planted.go", "internal/portal", true},
 		{"cmd/accession/planted.go", "internal/intake", false},
 	}
 

@@ -16,6 +16,11 @@ type App struct {
 	Stdout, Stderr                     io.Writer
 	StdoutIsTerminal, StderrIsTerminal bool
 
+	// Screen is how large the terminal is; nil: 80 columns, 24 lines.
+	Screen func() (columns, lines int)
+	// ReadSecret asks on the terminal for what must not be shown; nil where there is none.
+	ReadSecret func(prompt string) (string, error)
+
 	// retry is what client commands retry with; tests make it quick.
 	retry client.Retry
 }

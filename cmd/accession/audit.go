@@ -28,7 +28,7 @@ func newAuditCommand(app *App) *cobra.Command {
 
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAuditVerifyCommand(app), newAuditHeadsCommand(app), newAuditShowCommand(app))
+	cmd.AddCommand(newAuditVerifyCommand(app), newAuditHeadsCommand(app), newAuditShowCommand(app), newAuditSearchCommand(app))
 	return cmd
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -24,13 +26,22 @@ const (
 // maxTokenFileBytes is far above any credential; more is another file by mistake.
 const maxTokenFileBytes = 16 << 10
 
+// defaultServer is where make run has its service.
+const defaultServer = "http://127.0.0.1:8080"
+
 // connection holds the flags every client command shares.
 type connection struct {
 	app            *App
 	server, org    string
+	profileName    string
 	tokenFile      string
 	adminTokenFile string
 	json, quiet    bool
+
+	named  bool         // the command line names the profile
+	chosen profile      // by --profile, the environment, or as the one in use; zero: none
+	reader bool         // what the command does takes an AI reader's credential
+	say    func(string) // where notes go; nil: to standard error
 }
 
 // register adds the flags. admin adds --admin-token-file; token adds --token-file.
@@ -39,7 +50,8 @@ func (c *connection) register(app *App, cmd *cobra.Command, token, admin bool) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&c.org, "org", app.Getenv(envOrg), "organization the credential is bound to ($"+envOrg+")")
-	flags.StringVar(&c.server, "server", app.env(envServer, "http://127.0.0.1:8080"), "address of the service ($"+envServer+")")
+	flags.StringVar(&c.server, "server", app.Getenv(envServer), "address of the service ($"+envServer+"); default: the profile's, or "+defaultServer)
+	flags.StringVar(&c.profileName, "profile", app.Getenv(envProfile), "profile for what is not given otherwise ($"+envProfile+"); default: the one in use")
 	if token {
 		flags.StringVar(&c.tokenFile, "token-file", "", "file with the credential, - for standard input; default $"+envToken)
 	}
@@ -48,6 +60,58 @@ func (c *connection) register(app *App, cmd *cobra.Command, token, admin bool) {
 	}
 	flags.BoolVar(&c.json, "json", false, "print the data object as JSON")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return c.resolve(flags.Changed("profile")) }
+}
+
+// resolve takes from the profile what neither a flag nor the environment gave.
+func (c *connection) resolve(named bool) error {
+	c.named = named
+	name := c.profileName
+	kept, err := c.app.profiles()
+	switch {
+	case errors.Is(err, fs.ErrPermission) && name == "":
+		kept = &profiles{} // another user's folder, by sudo for example
+	case err != nil:
+		return err
+	}
+	if name == "" && !named {
+		name = kept.Current
+	}
+	if name != "" {
+		if c.chosen, err = kept.find(name); err != nil {
+			return err
+		}
+		c.profileName = name
+	}
+	c.server, c.org = first(c.server, c.chosen.URL, defaultServer), first(c.org, c.chosen.Org)
+	return nil
+}
+
+// first is the first of texts that is not empty.
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// sameAddress says whether two URLs name one service.
+func sameAddress(a, b string) bool {
+	one, err1 := url.Parse(a)
+	two, err2 := url.Parse(b)
+	return err1 == nil && err2 == nil && strings.EqualFold(one.Scheme, two.Scheme) && strings.EqualFold(one.Host, two.Host) &&
+		strings.TrimRight(one.Path, "/") == strings.TrimRight(two.Path, "/")
+}
+
+// fromProfile is a credential of the profile. It is sent nowhere but to the profile's own address.
+func (c *connection) fromProfile(token string) (string, error) {
+	if token != "" && !sameAddress(c.server, c.chosen.URL) {
+		return "", &adviceError{usagef("the credential of profile %s belongs to %s and is not sent to %s", c.profileName, maskURL(c.chosen.URL), maskURL(c.server)),
+			"give a credential of that service in " + envToken + " or with --token-file, or choose its profile"}
+	}
+	return token, nil
 }
 
 func (a *App) env(name, otherwise string) string {
@@ -59,14 +123,19 @@ func (a *App) env(name, otherwise string) string {
 
 // note tells a person what goes on, beside the result.
 func (c *connection) note(format string, args ...any) {
-	if !c.quiet {
-		fmt.Fprintln(c.app.Stderr, printable(fmt.Sprintf(format, args...)))
+	text := printable(fmt.Sprintf(format, args...))
+	switch {
+	case c.quiet:
+	case c.say != nil:
+		c.say(text)
+	default:
+		fmt.Fprintln(c.app.Stderr, text)
 	}
 }
 
 func (c *connection) needOrg() error {
 	if c.org == "" {
-		return usagef("no organization: give --org or set %s", envOrg)
+		return usagef("no organization: give --org, set %s, or use a profile (accession profile add)", envOrg)
 	}
 	return nil
 }
@@ -77,6 +146,9 @@ func (c *connection) open(admin bool) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if token != "" && c.tokenFile == "" && c.named && c.chosen.Credential+c.chosen.Reader != "" {
+		c.note("%s is set, and goes before the credential of profile %s", envToken, c.profileName)
+	}
 	options := []client.Option{client.WithToken(token)}
 	if token == "" && admin {
 		if token, err = c.secret(c.adminTokenFile, envAdminToken); err != nil {
@@ -85,7 +157,23 @@ func (c *connection) open(admin bool) (*client.Client, error) {
 		options = []client.Option{client.WithAdminToken(token)}
 	}
 	if token == "" {
-		return nil, usagef("no credential: set %s or name a file with --token-file", envToken)
+		kept := first(c.chosen.Credential, c.chosen.Reader)
+		if c.reader {
+			kept = first(c.chosen.Reader, c.chosen.Credential)
+		}
+		if token, err = c.fromProfile(kept); err != nil {
+			return nil, err
+		}
+		options = []client.Option{client.WithToken(token)}
+	}
+	if token == "" && admin {
+		if token, err = c.fromProfile(c.chosen.AdminToken); err != nil {
+			return nil, err
+		}
+		options = []client.Option{client.WithAdminToken(token)}
+	}
+	if token == "" {
+		return nil, usagef("no credential: set %s, name a file with --token-file, or keep one in a profile (accession profile add)", envToken)
 	}
 	return c.dial(options...)
 }
@@ -97,7 +185,12 @@ func (c *connection) openAdmin() (*client.Client, error) {
 		return nil, err
 	}
 	if token == "" {
-		return nil, usagef("no admin token: set %s or name a file with --admin-token-file", envAdminToken)
+		if token, err = c.fromProfile(c.chosen.AdminToken); err != nil {
+			return nil, err
+		}
+	}
+	if token == "" {
+		return nil, usagef("no admin token: set %s, name a file with --admin-token-file, or keep it in a profile (accession profile add)", envAdminToken)
 	}
 	return c.dial(client.WithAdminToken(token))
 }
@@ -121,6 +214,9 @@ func loopback(host string) bool {
 // secret reads a credential from a file, or else from the environment. It never appears in an error.
 func (c *connection) secret(file, variable string) (string, error) {
 	if file == "" {
+		if variable == "" {
+			return "", nil
+		}
 		return strings.TrimSpace(c.app.Getenv(variable)), nil
 	}
 	var source io.Reader = c.app.Stdin

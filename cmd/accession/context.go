@@ -11,7 +11,7 @@ import (
 )
 
 func newContextCommand(app *App) *cobra.Command {
-	var conn connection
+	conn := connection{reader: true}
 	cmd := &cobra.Command{
 		Use:   "context [ORG] UPLOAD_ID",
 		Short: "Print the bounded context of an upload (AI reader credential)",

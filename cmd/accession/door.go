@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/accession/accession/client"
 	"github.com/accession/accession/internal/httpapi"
 	"github.com/accession/accession/internal/ratelimit"
 	"github.com/accession/accession/internal/sandbox"
@@ -39,6 +40,10 @@ func (svc *service) door(ctx context.Context, baseURL string) (httpapi.Config, e
 	if err != nil {
 		return httpapi.Config{}, fmt.Errorf("--rate-limits: %w", err)
 	}
+	slots, err := ratelimit.ParseSlots(svc.settings.RequestSlots)
+	if err != nil {
+		return httpapi.Config{}, fmt.Errorf("--request-slots: %w", err)
+	}
 	counting := ratelimit.Config{Rates: rates}
 	if svc.settings.shared() {
 		counting.Store = svc.store
@@ -53,6 +58,14 @@ func (svc *service) door(ctx context.Context, baseURL string) (httpapi.Config, e
 	}
 	return httpapi.Config{
 		BaseURL: baseURL, MaxPartBytes: svc.settings.PartSizeBytes, Log: svc.log,
-		Sandbox: trial, Limits: limits, TrustedProxies: proxies, Requests: svc.requests(), Traces: svc.follows(),
+		Agreement: agreement(), Sandbox: trial, Limits: limits, Slots: ratelimit.NewGate(slots), TrustedProxies: proxies, Requests: svc.requests(), Traces: svc.follows(),
 	}, nil
+}
+
+// agreement is the text that the portal shows: the one that the command line agrees to.
+func agreement() *httpapi.Agreement {
+	return &httpapi.Agreement{
+		AgreementVersion: client.AgreementVersion, ConsentVersion: client.ConsentVersion,
+		Text: client.AgreementText, TextSHA256: client.TextSHA256([]byte(client.AgreementText)),
+	}
 }

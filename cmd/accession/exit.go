@@ -81,11 +81,14 @@ func exitCode(err error) int {
 	var verdict *verdictError
 	var nothing *nothingFoundError
 	var refused *refusedError
+	var several *severalError
 	var refusal *client.Error
 	var network *client.NetworkError
 	switch {
 	case errors.As(err, &stopped):
 		return exitInterrupted
+	case errors.As(err, &several):
+		return several.code
 	case errors.As(err, &usage), errors.Is(err, client.ErrNoCredential):
 		return exitUsage
 	case errors.As(err, &verdict):
@@ -115,8 +118,11 @@ func exitCode(err error) int {
 }
 
 // fail prints an error, what the service said about single fields, and the next step.
-func (a *App) fail(err error) {
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.paint(a.StderrIsTerminal, red, "error:"), printable(err.Error()))
+func (a *App) fail(err error) { a.report("", err) }
+
+// report is fail for one of several things, which about names.
+func (a *App) report(about string, err error) {
+	fmt.Fprintf(a.Stderr, "%s %s%s\n", a.paint(a.StderrIsTerminal, red, "error:"), oneLine(about), printable(err.Error()))
 	var refusal *client.Error
 	if errors.As(err, &refusal) {
 		for _, field := range refusal.Fields() {
@@ -138,6 +144,10 @@ func nextStep(err error) string {
 	if errors.As(err, &stopped) {
 		return stopped.next
 	}
+	var several *severalError
+	if errors.As(err, &several) {
+		return several.next
+	}
 	var verdict *verdictError
 	if errors.As(err, &verdict) {
 		switch verdict.status.Status {
@@ -154,7 +164,7 @@ func nextStep(err error) string {
 	}
 	var network *client.NetworkError
 	if errors.As(err, &network) {
-		return "check that the service runs there, and --server or " + envServer
+		return "check that the service runs there, and --server, " + envServer + " or the profile; accession doctor client looks at the way there"
 	}
 	var refusal *client.Error
 	if !errors.As(err, &refusal) {
@@ -166,7 +176,7 @@ func nextStep(err error) string {
 	case refusal.Code == "credential_not_bound":
 		return "use a credential of this organization with the role " + client.RoleUpload + "; check --org and " + envToken
 	case refusal.Status == http.StatusUnauthorized:
-		return "check the token in " + envToken + " or --token-file (" + envAdminToken + " or --admin-token-file for admins); a revoked or expired one has to be issued again"
+		return "check the token in " + envToken + " or --token-file (" + envAdminToken + " or --admin-token-file for admins); a revoked or expired one has to be issued again; accession doctor client tries what a profile holds"
 	case refusal.Status == http.StatusForbidden:
 		return "the credential may not do this: check --org and the credential's role; reading a context takes " + client.RoleAIReader + ", uploading " + client.RoleUpload
 	case refusal.Status == http.StatusNotFound:
@@ -179,6 +189,12 @@ func nextStep(err error) string {
 		return "try again later; if it goes on, give the operator the request_id"
 	case strings.HasPrefix(refusal.Code, "idempotency"):
 		return "run the command again"
+	case refusal.Status == http.StatusGone:
+		return "it is deleted for good; accession status shows when"
+	case refusal.Status == http.StatusConflict:
+		return "accession status shows what the service holds; what it holds goes before what this command wanted"
+	case refusal.Status >= 400 && refusal.Status < 500:
+		return "change what the message names; if it names nothing, give the operator the request_id"
 	}
 	return ""
 }

@@ -54,7 +54,9 @@ func (s pipelineStore) InTx(ctx context.Context, fn func(pipeline.Tx) error) err
 type pipelineSweepStore struct{ *sqlstore.Store }
 
 func (s pipelineSweepStore) ForgetAnswers(ctx context.Context, before time.Time) error {
-	return s.Store.InTx(ctx, func(tx *sqlstore.Tx) error { return errors.Join(tx.ForgetAnswers(ctx, before), tx.ForgetRates(ctx)) })
+	return s.Store.InTx(ctx, func(tx *sqlstore.Tx) error {
+		return errors.Join(tx.ForgetAnswers(ctx, before), tx.ForgetRates(ctx), tx.ForgetSessions(ctx, custody.Now()))
+	})
 }
 
 type upkeepStore struct{ *sqlstore.Store }

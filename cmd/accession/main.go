@@ -7,6 +7,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,6 +26,42 @@ func main() {
 		Args: os.Args[1:], Getenv: os.Getenv, Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdoutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Screen: func() (int, int) {
+			columns, lines, err := term.GetSize(int(os.Stderr.Fd()))
+			if err != nil || columns < 1 || lines < 1 {
+				return 80, 24
+			}
+			return columns, lines
+		},
+	}
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		app.ReadSecret = func(prompt string) (string, error) { return askSecret(ctx, prompt) }
 	}
 	os.Exit(app.Run(ctx))
+}
+
+// askSecret asks on the terminal, without showing what is typed. Ctrl-C leaves the terminal as it was.
+func askSecret(ctx context.Context, prompt string) (string, error) {
+	terminal := int(os.Stdin.Fd())
+	before, err := term.GetState(terminal)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprint(os.Stderr, prompt)
+	type answer struct {
+		text []byte
+		err  error
+	}
+	typed := make(chan answer, 1)
+	go func() {
+		text, err := term.ReadPassword(terminal)
+		typed <- answer{text, err}
+	}()
+	defer fmt.Fprintln(os.Stderr)
+	select {
+	case a := <-typed:
+		return string(a.text), a.err
+	case <-ctx.Done():
+		return "", errors.Join(ctx.Err(), term.Restore(terminal, before))
+	}
 }

@@ -37,12 +37,12 @@ func (svc *service) probes() metrics.Probes {
 	return metrics.Probes{
 		Queues: func(ctx context.Context) (map[string]metrics.Queue, error) {
 			queues := map[string]metrics.Queue{}
-			for name, lane := range map[string]custody.Lane{"gates": custody.LaneGates, "deletions": custody.LaneDeletions, "rescans": custody.LaneRescans} {
-				waits, oldest, err := svc.store.Backlog(custody.AcrossOrganizations(ctx), lane)
+			for _, named := range custody.NamedLanes {
+				waits, oldest, err := svc.store.Backlog(custody.AcrossOrganizations(ctx), named.Lane)
 				if err != nil {
 					return nil, err
 				}
-				queues[name] = metrics.Queue{Depth: waits, Oldest: oldest}
+				queues[named.Name] = metrics.Queue{Depth: waits, Oldest: oldest}
 			}
 			return queues, nil
 		},

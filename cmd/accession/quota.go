@@ -35,14 +35,19 @@ func newQuotaCommand(app *App) *cobra.Command {
 			if conn.json {
 				return app.printData(quota.Response.Data)
 			}
-			app.row("allowance", bytesText(quota.AllowanceBytes))
-			app.row("used", bytesText(quota.UsedBytes))
-			app.row("reserved", bytesText(quota.ReservedBytes))
-			app.row("available", bytesText(quota.AvailableBytes))
-			app.row("uploads", strconv.FormatInt(quota.UploadCount, 10))
+			app.showQuota(quota)
 			return nil
 		},
 	}
 	conn.register(app, cmd, true, false)
+	cmd.AddCommand(newQuotaSetCommand(app))
 	return cmd
+}
+
+func (a *App) showQuota(q *client.Quota) {
+	a.row("allowance", bytesText(q.AllowanceBytes))
+	a.row("used", bytesText(q.UsedBytes))
+	a.row("reserved", bytesText(q.ReservedBytes))
+	a.row("available", bytesText(q.AvailableBytes))
+	a.row("uploads", strconv.FormatInt(q.UploadCount, 10))
 }

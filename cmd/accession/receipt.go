@@ -92,7 +92,11 @@ asked of anybody: keep the keys beside the receipt. Exit code 1 where the receip
 				return err
 			}
 			if keys == "" {
-				keys = strings.TrimRight(server, "/") + "/oauth/jwks"
+				of := connection{app: app, server: server, profileName: app.Getenv(envProfile)}
+				if err := of.resolve(false); err != nil {
+					return err
+				}
+				keys = strings.TrimRight(of.server, "/") + "/oauth/jwks"
 			}
 			keySet, err := keySetOf(cmd.Context(), keys)
 			if err != nil {
@@ -116,7 +120,7 @@ asked of anybody: keep the keys beside the receipt. Exit code 1 where the receip
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&keys, "keys", "", "the service's public keys, a file or a URL; default: --url's")
-	cmd.Flags().StringVar(&server, "url", app.env(envServer, "http://127.0.0.1:8080"), "address of the service that the keys are fetched from ($"+envServer+")")
+	cmd.Flags().StringVar(&server, "url", app.Getenv(envServer), "address of the service that the keys are fetched from ($"+envServer+"); default: the profile's, or "+defaultServer)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is certified as JSON")
 	return cmd
 }

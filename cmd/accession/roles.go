@@ -30,6 +30,7 @@ func (svc *service) checks() []httpapi.Check {
 		{Name: "store", Readiness: ready(svc.store.Ping)},
 		{Name: "blobs", Readiness: ready(svc.vault.Ready)},
 		{Name: "keys", Readiness: ready(svc.keys.Ready)},
+		{Name: "disk", Readiness: ready(svc.diskUsable)},
 		{Name: "scanner", Readiness: ready(svc.scannerAnswers), Informs: true},
 	}
 }

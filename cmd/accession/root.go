@@ -12,6 +12,7 @@ const (
 	groupOrganization = "organization"
 	groupCare         = "care"
 	groupService      = "service"
+	groupMachine      = "machine"
 )
 
 // commands lists every subcommand with its group of the help. Add new ones here.
@@ -20,15 +21,20 @@ var commands = []struct {
 	make  func(*App) *cobra.Command
 }{
 	{groupDocuments, newUploadCommand},
+	{groupDocuments, newWatchCommand},
 	{groupDocuments, newStatusCommand},
 	{groupDocuments, newContextCommand},
 	{groupDocuments, newWithdrawCommand},
 	{groupDocuments, newReceiptCommand},
 	{groupDocuments, newAgreementCommand},
+	{groupOrganization, newOrganizationsCommand},
 	{groupOrganization, newQuotaCommand},
 	{groupOrganization, newCredentialsCommand},
 	{groupOrganization, newRetentionCommand},
 	{groupOrganization, newWebhooksCommand},
+	{groupMachine, newProfileCommand},
+	{groupMachine, newCompletionCommand},
+	{groupCare, newStateCommand},
 	{groupCare, newAuditCommand},
 	{groupCare, newCanaryCommand},
 	{groupCare, newRescanCommand},
@@ -43,6 +49,7 @@ var commands = []struct {
 	{groupService, newMigrateStoreCommand},
 	{groupService, newVersionCommand},
 	{"", newWorkerCommand},
+	{"", newManCommand},
 }
 
 func init() { cobra.EnableCommandSorting = false } // the help keeps the order of the list
@@ -51,10 +58,10 @@ func newRootCommand(app *App) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "accession",
 		Short:             "Takes documents into custody and serves bounded, labelled, unverified context",
-		Long:              `Takes documents into custody over six gates; serves bounded, labelled, unverified context.`,
+		Long:              `Takes documents into custody; serves bounded, labelled, unverified context.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              noSuchCommand,
 
 		SuggestionsMinimumDistance: 2,
@@ -66,6 +73,7 @@ func newRootCommand(app *App) *cobra.Command {
 		&cobra.Group{ID: groupOrganization, Title: "Organization:"},
 		&cobra.Group{ID: groupCare, Title: "Evidence and care, of a running service (admin):"},
 		&cobra.Group{ID: groupService, Title: "Service:"},
+		&cobra.Group{ID: groupMachine, Title: "This computer:"},
 	)
 	for _, entry := range commands {
 		command := entry.make(app)
@@ -83,16 +91,11 @@ func newRootCommand(app *App) *cobra.Command {
 		}
 		return usagef("%s; see %s --help", text, cmd.CommandPath())
 	})
-	root.SetHelpTemplate(root.HelpTemplate() + exitCodesHelp)
+	root.InitDefaultHelpCmd()
+	handwrittenHelp(root)
+	app.completions(root)
 	return root
 }
-
-// exitCodesHelp ends the root's help only.
-const exitCodesHelp = `{{if not .HasParent}}
-Environment: ACCESSION_URL, ACCESSION_ORG, ACCESSION_TOKEN, ACCESSION_ADMIN_TOKEN, NO_COLOR.
-Exit codes: 0 ok, 1 failure, 2 usage, 3 not authorised, 4 not found, 5 conflict,
-6 content rejected or gate failed, 7 service unavailable, 130 interrupted.
-{{end}}`
 
 // noSuchCommand is the argument check of commands that only hold others.
 func noSuchCommand(cmd *cobra.Command, args []string) error {

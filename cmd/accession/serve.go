@@ -71,6 +71,7 @@ func (a *App) serve(ctx context.Context, s settings) (err error) {
 	defer stopWorking()
 	svc.work(working)
 
+	listener = httpapi.Bounded(listener, svc.settings.connections())
 	if secret != nil {
 		listener = httpapi.TLS(listener, secret.config(), log, svc.requests())
 	}

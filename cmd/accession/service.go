@@ -17,14 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/accession/accession/internal/aicontext"
+	"github.com/accession/accession/internal/blobstore"
 	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/evidence"
 	"github.com/accession/accession/internal/extract"
 	"github.com/accession/accession/internal/httpapi"
 	"github.com/accession/accession/internal/intake"
 	"github.com/accession/accession/internal/keystore"
+	"github.com/accession/accession/internal/manual"
 	"github.com/accession/accession/internal/metrics"
 	"github.com/accession/accession/internal/pipeline"
+	"github.com/accession/accession/internal/portal"
 	"github.com/accession/accession/internal/rescan"
 	"github.com/accession/accession/internal/scanner"
 	"github.com/accession/accession/internal/sqlstore"
@@ -101,7 +104,7 @@ func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service,
 
 // lock makes sure that one process alone uses the data folder; the kernel gives the lock back whatever happens.
 func (svc *service) lock() error {
-	if err := os.MkdirAll(svc.settings.Data, 0o700); err != nil {
+	if err := blobstore.MakeFolder(svc.settings.Data); err != nil {
 		return fmt.Errorf("the data folder cannot be made: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(svc.settings.Data, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
@@ -173,7 +176,7 @@ func (svc *service) handler(ctx context.Context, baseURL, adminToken string) (ht
 	if door.MCP, err = svc.agents(baseURL, contexts, uploads); err != nil {
 		return nil, err
 	}
-	door.Webhooks = svc.hooks
+	door.Webhooks, door.Pages, door.Manual = svc.hooks, portal.New(), manual.New(baseURL)
 	door.MCPURL, door.SecurityContact = svc.settings.mcpURL(baseURL), svc.settings.SecurityContact
 	return httpapi.New(
 		door,
@@ -183,7 +186,7 @@ func (svc *service) handler(ctx context.Context, baseURL, adminToken string) (ht
 		tenants,
 		svc.rescans,
 		evidence.New(svc.store),
-		upkeep.New(upkeepStore{svc.store}, svc.vault, svc.log),
+		upkeep.New(upkeepStore{svc.store}, svc.vault, svc.here(), svc.log),
 		svc.checks()...,
 	)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/accession/accession/internal/ratelimit"
 	"github.com/accession/accession/internal/telemetry"
 )
@@ -84,19 +86,41 @@ func (s *tlsSettings) check() error {
 	return nil
 }
 
-// requestSettings bound who may ask how often.
+// requestSettings bound who may ask how often, and how much at once.
 type requestSettings struct {
-	RateLimits     string `setting:"rate-limits" form:"pairs" usage:"off, or requests per second / burst by class, such as read=50/200,write=20/100"`
-	TrustedProxies string `setting:"trusted-proxies" form:"list" usage:"networks of the proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8"`
+	RequestSlots      string `setting:"request-slots" form:"pairs" usage:"off, or requests under way at once by class, such as upload=64,read=512; one organization gets half of them"`
+	ClientConnections int64  `setting:"client-connections" default:"0" usage:"connections of clients at once; 0: 4096, or half of the file descriptors if those are fewer"`
+	RateLimits        string `setting:"rate-limits" form:"pairs" usage:"off, or requests per second / burst by class, such as read=50/200,write=20/100"`
+	TrustedProxies    string `setting:"trusted-proxies" form:"list" usage:"networks of the proxies whose X-Forwarded-For is believed, such as 10.0.0.0/8"`
 }
 
 func (s *requestSettings) check() error {
 	if _, err := ratelimit.Parse(s.RateLimits); err != nil {
 		return wrong("rate-limits", "cannot be used: %v", err)
 	}
+	if _, err := ratelimit.ParseSlots(s.RequestSlots); err != nil {
+		return wrong("request-slots", "cannot be used: %v", err)
+	}
+	if s.ClientConnections < 0 {
+		return wrong("client-connections", "must be 0 or more")
+	}
 	_, err := s.proxies()
 	return err
 }
+
+// connections of clients that may be open at once.
+func (s *requestSettings) connections() int {
+	if s.ClientConnections > 0 {
+		return int(s.ClientConnections)
+	}
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return mostConnections
+	}
+	return int(max(1, min(mostConnections, files.Cur/2)))
+}
+
+const mostConnections = 4096
 
 // proxies are the networks whose word on where a request comes from is believed.
 func (s *requestSettings) proxies() (networks []netip.Prefix, err error) {

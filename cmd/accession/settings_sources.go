@@ -311,7 +311,7 @@ func word(item *yaml.Node) (string, error) {
 
 // elsewhere are the variables that other commands than serve read, or that containers set.
 var (
-	elsewhere = []string{envServer, envOrg, envToken, environment(configFlag)}
+	elsewhere = []string{envServer, envOrg, envToken, envProfile, environment(configFlag)}
 	otherwise = regexp.MustCompile(`^ACCESSION_(CONSENT_|CRASH_|TEST_|FUZZ_|.*_?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_(TCP|UDP)(_(ADDR|PORT|PROTO))?)?)$)`)
 )
 

@@ -59,6 +59,9 @@ func TestSettingsOfTheDoor(t *testing.T) {
 	for arg, says := range map[string]string{
 		"--rate-limits=fast":              "is no class of requests",
 		"--rate-limits=read=1":            "such as 50/200",
+		"--request-slots=uploads=3":       "is no class of requests",
+		"--request-slots=upload=0":        "such as 64",
+		"--client-connections=-1":         "must be 0 or more",
 		"--trusted-proxies=localhost":     "such as 10.0.0.0/8",
 		"--metrics-listen=9090":           "such as 127.0.0.1:9090",
 		"--listen=127.0.0.1:eighty":       "such as 127.0.0.1:8080",

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/accession/accession/client"
 )
@@ -25,6 +26,7 @@ type unfinished struct {
 type noted struct {
 	Server   string           `json:"server"`
 	File     string           `json:"file"`
+	Modified time.Time        `json:"modified,omitzero"` // the file, when it was opened
 	Transfer *client.Transfer `json:"transfer"`
 }
 
@@ -81,8 +83,8 @@ func (u *unfinished) close() {
 	}
 }
 
-// read returns the noted transfer, or nil where there is none.
-func (u *unfinished) read() (*client.Transfer, error) {
+// read returns the note, or nil where there is none.
+func (u *unfinished) read() (*noted, error) {
 	if u.path == "" {
 		return nil, nil
 	}
@@ -100,7 +102,7 @@ func (u *unfinished) read() (*client.Transfer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the note of an unfinished upload cannot be read: %w", err)
 	}
-	return note.Transfer, nil
+	return &note, nil
 }
 
 // write replaces the note whole and durably: a crash leaves the note before or this one.
@@ -112,16 +114,7 @@ func (u *unfinished) write(note noted) error {
 	if err != nil {
 		return fmt.Errorf("encode note: %w", err)
 	}
-	next, err := os.OpenFile(u.path+".next", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(content)
-	err = errors.Join(err, next.Sync(), next.Close())
-	if err == nil {
-		err = os.Rename(next.Name(), u.path)
-	}
-	return err
+	return writeWhole(u.path, content)
 }
 
 // forget removes the note: the upload is finished.
@@ -133,4 +126,32 @@ func (u *unfinished) forget() error {
 		return err
 	}
 	return nil
+}
+
+// forgetUnfinished removes the note of a file, unless another command is at work with it.
+func (a *App) forgetUnfinished(server, org, file string) error {
+	if file == "" {
+		return nil
+	}
+	u, err := a.openUnfinished(server, org, file)
+	if err != nil {
+		return nil // nowhere to keep notes, or another command has taken over
+	}
+	defer u.close()
+	return u.forget()
+}
+
+// notes are those of every unfinished upload of this user. What cannot be read is left out.
+func (a *App) notes() (all []noted) {
+	folder, err := a.stateFolder()
+	if err != nil {
+		return nil
+	}
+	paths, _ := filepath.Glob(filepath.Join(folder, "*.json")) // the pattern is right
+	for _, path := range paths {
+		if note, err := (&unfinished{path: path}).read(); err == nil && note != nil {
+			all = append(all, *note)
+		}
+	}
+	return all
 }

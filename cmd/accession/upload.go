@@ -26,6 +26,12 @@ type upload struct {
 
 	contentType, notes, materialType, importance string
 	restart, noFollow                            bool
+	concurrency                                  int
+
+	// What follows is of one file.
+	row        *boardRow // where there are several
+	completion *client.Completion
+	sent       int64
 
 	service *client.Client
 	file    *os.File
@@ -37,14 +43,21 @@ type upload struct {
 func newUploadCommand(app *App) *cobra.Command {
 	up := &upload{app: app}
 	cmd := &cobra.Command{
-		Use:   "upload FILE --org ORG --accept",
-		Short: "Take a file into custody, resume where it stopped, follow its gates",
-		Long: `Sends a file in parts, then follows its six gates until the context is ready. Interrupted by Ctrl-C or a lost
-connection, the same command goes on where it stopped. --accept states that the person named by --consent-user-id and
---consent-email agrees to the text of accession agreement, or of --consent-text.`,
-		Example: `  accession upload record.pdf --org harbour --accept --consent-user-id ada --consent-email ada@harbour.example`,
-		Args:    positional(0, "FILE"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return up.run(cmd.Context(), args[0]) },
+		Use:   "upload FILE... --org ORG --accept",
+		Short: "Take files into custody, resume where it stopped, follow their gates",
+		Long: `Sends files in parts, then follows their six gates until the context is ready. Interrupted by Ctrl-C or a lost
+connection, the same command goes on where it stopped. Of several files, one that fails stops no other; the exit code
+is theirs where those that failed share one, else 1; with --json each is one line. --accept states that the person named
+by --consent-user-id and --consent-email agrees to the text of accession agreement, or of --consent-text.`,
+		Example: `  accession upload record.pdf --org harbour --accept --consent-user-id ada --consent-email ada@harbour.example
+  accession upload scans/*.pdf --profile harbour --accept --concurrency 4`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("%s takes FILE..., at least one; write: %s", cmd.CommandPath(), cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return up.run(cmd.Context(), args) },
 	}
 	up.conn.register(app, cmd, true, false)
 	up.consentFlags.register(app, cmd)
@@ -54,39 +67,67 @@ connection, the same command goes on where it stopped. --accept states that the 
 	flags.StringVar(&up.materialType, "material-type", "", "what kind of material it is")
 	flags.StringVar(&up.importance, "importance", "", "normal or important")
 	flags.BoolVar(&up.restart, "restart", false, "give an unfinished upload of this file up and begin anew")
+	flags.IntVar(&up.concurrency, "concurrency", 2, "files that are sent at once, 1 to 8")
 	flags.BoolVar(&up.noFollow, "no-follow", false, "stop once the file is in custody; do not wait for the gates")
 	return cmd
 }
 
-func (up *upload) run(ctx context.Context, name string) error {
+func (up *upload) run(ctx context.Context, names []string) error {
 	if err := up.conn.needOrg(); err != nil {
 		return err
 	}
 	if up.importance != "" && up.importance != "normal" && up.importance != "important" {
 		return usagef("--importance has to be normal or important")
 	}
+	if up.concurrency < 1 || up.concurrency > 8 {
+		return usagef("--concurrency has to be between 1 and 8")
+	}
 	consent, err := up.consent()
 	if err != nil {
 		return err
 	}
-	if err := up.openFile(name); err != nil {
+	if len(names) > 1 {
+		return up.several(ctx, names, consent)
+	}
+	transfer, err := up.custody(ctx, names[0], consent)
+	if err != nil {
 		return err
 	}
+	if !up.noFollow {
+		return up.follow(ctx, transfer)
+	}
+	if up.conn.json {
+		err = up.app.printData(up.completion.Response.Data)
+	} else {
+		up.app.row("upload", up.completion.UploadID)
+		up.app.row("status", up.completion.Status)
+	}
+	return errors.Join(err, up.note.forget())
+}
+
+// custody brings one file into custody: its transfer is complete where there is no error.
+func (up *upload) custody(ctx context.Context, name string, consent client.Consent) (*client.Transfer, error) {
+	if err := up.openFile(name); err != nil {
+		return nil, err
+	}
 	defer up.file.Close()
-	if up.service, err = up.conn.open(false); err != nil {
-		return err
+	var err error
+	if up.service == nil {
+		if up.service, err = up.conn.open(false); err != nil {
+			return nil, err
+		}
 	}
 	if up.note, err = up.app.openUnfinished(up.conn.server, up.conn.org, up.path); errors.Is(err, errNoStateFolder) {
 		up.conn.note("warning: %v; an interrupted upload will begin anew", err)
 		up.note = new(unfinished)
 	} else if err != nil {
-		return &adviceError{err, "wait for it, or stop it"}
+		return nil, &adviceError{err, "wait for it, or stop it"}
 	}
 	defer up.note.close()
 
 	mediaType, err := up.mediaType()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request := client.InitiateRequest{
 		Filename: filepath.Base(name), ContentType: mediaType, SizeBytes: up.info.Size(), Consent: consent,
@@ -94,23 +135,20 @@ func (up *upload) run(ctx context.Context, name string) error {
 	}
 	transfer, err := up.transfer(ctx, request)
 	if err != nil {
-		return err
+		return transfer, err
 	}
 	if err := up.send(ctx, transfer); err != nil {
 		var over *client.TransferOverError
 		if !errors.As(err, &over) {
-			return up.explain(ctx, transfer, err)
+			return transfer, up.explain(ctx, transfer, err)
 		}
 		up.conn.note("%v; beginning anew", over)
 		transfer = client.NewTransfer(up.conn.org, request)
 		if err := up.send(ctx, transfer); err != nil {
-			return up.explain(ctx, transfer, err)
+			return transfer, up.explain(ctx, transfer, err)
 		}
 	}
-	if up.noFollow {
-		return up.note.forget()
-	}
-	return up.follow(ctx, transfer)
+	return transfer, nil
 }
 
 // openFile accepts regular files of 1 byte to 8 GiB.
@@ -134,13 +172,7 @@ func (up *upload) openFile(name string) error {
 		file.Close()
 		return err
 	}
-	up.file, up.info, up.path = file, info, name
-	if absolute, err := filepath.Abs(name); err == nil {
-		up.path = absolute
-	}
-	if resolved, err := filepath.EvalSymlinks(up.path); err == nil {
-		up.path = resolved
-	}
+	up.file, up.info, up.path = file, info, resolvedPath(name)
 	return nil
 }
 
@@ -165,14 +197,15 @@ func (up *upload) mediaType() (string, error) {
 // transfer is the unfinished one of this file, or a new one.
 func (up *upload) transfer(ctx context.Context, request client.InitiateRequest) (*client.Transfer, error) {
 	fresh := client.NewTransfer(up.conn.org, request)
-	before, err := up.note.read()
+	note, err := up.note.read()
 	if err != nil {
 		up.conn.note("warning: %v; beginning anew", err)
 		return fresh, nil
 	}
-	if before == nil {
+	if note == nil {
 		return fresh, nil
 	}
+	before := note.Transfer
 	if up.restart {
 		return fresh, up.giveUp(ctx, before)
 	}
@@ -183,6 +216,9 @@ func (up *upload) transfer(ctx context.Context, request client.InitiateRequest) 
 	switch {
 	case before.UploadID == "" && (changed || earlier != request):
 		return fresh, nil // never reserved: nothing to go on with
+	case before.Completed && (changed || !note.Modified.IsZero() && !note.Modified.Equal(up.info.ModTime())):
+		up.conn.note("the file was changed after upload %s had sent it; sending it anew", before.UploadID)
+		return fresh, nil
 	case changed:
 		return nil, up.explain(ctx, before, fmt.Errorf("%w: it had %s", client.ErrFileChanged, bytesText(before.Request.SizeBytes)))
 	case earlier != request:
@@ -213,19 +249,20 @@ func (up *upload) giveUp(ctx context.Context, before *client.Transfer) error {
 // send brings the file into custody, with a bar on a terminal.
 func (up *upload) send(ctx context.Context, transfer *client.Transfer) error {
 	if transfer.Completed {
+		up.completion = &client.Completion{UploadID: transfer.UploadID, Status: client.StatusProcessing}
 		return nil
 	}
-	drawn := newBar(up.app.Stderr, up.app.StderrIsTerminal && !up.conn.quiet, transfer.Request.Filename)
+	drawn := newBar(up.app.Stderr, up.row == nil && up.app.StderrIsTerminal && !up.conn.quiet, transfer.Request.Filename)
 	defer drawn.close()
 	announced := transfer.UploadID != ""
 	sender := client.Uploader{
-		Client: up.service, Retry: up.conn.retry(0), Progress: drawn.update, Unchanged: up.unchanged,
+		Client: up.service, Retry: up.conn.retry(0), Progress: up.progress(drawn), Unchanged: up.unchanged,
 		Save: func(transfer *client.Transfer) error {
 			if !announced && transfer.UploadID != "" {
 				announced = true
 				up.conn.note("upload %s: %s, %s", transfer.UploadID, transfer.Request.Filename, bytesText(transfer.Request.SizeBytes))
 			}
-			return up.note.write(noted{Server: up.conn.server, File: up.path, Transfer: transfer})
+			return up.note.write(noted{Server: up.conn.server, File: up.path, Modified: up.info.ModTime(), Transfer: transfer})
 		},
 	}
 	notify := sender.Retry.Notify
@@ -235,17 +272,24 @@ func (up *upload) send(ctx context.Context, transfer *client.Transfer) error {
 		return err
 	}
 	drawn.close()
-	if summary := drawn.summary(); summary != "" {
+	up.completion, up.sent = completion, drawn.sent
+	if summary := drawn.summary(); summary != "" && up.row == nil {
 		up.conn.note("%s", summary)
-	}
-	if up.noFollow {
-		if up.conn.json {
-			return up.app.printData(completion.Response.Data)
-		}
-		up.app.row("upload", completion.UploadID)
-		up.app.row("status", completion.Status)
+	} else if up.row != nil {
+		up.row.step("in custody; " + summary)
 	}
 	return nil
+}
+
+// progress draws what is reported: the one bar, or this file's line of several.
+func (up *upload) progress(drawn *bar) func(client.Progress) {
+	if up.row == nil {
+		return drawn.update
+	}
+	return func(p client.Progress) {
+		drawn.update(p)
+		up.row.progress(p)
+	}
 }
 
 // unchanged compares the file with what it was when it was opened.

@@ -153,6 +153,14 @@ func (db observedDatabase) Scrub(ctx context.Context) error {
 	return nil
 }
 
+// Sound asks engines that have a file of their own whether it is.
+func (db observedDatabase) Sound(ctx context.Context) error {
+	if file, ok := db.DB.(interface{ Sound(context.Context) error }); ok {
+		return file.Sound(ctx)
+	}
+	return db.DB.Row(ctx, `SELECT 1`, nil, new(int))
+}
+
 // observedVault tells how long storage takes: what is written, copied, read whole and deleted. Content that is read piece by
 // piece is told with the gate that reads it.
 type observedVault struct {

@@ -34,6 +34,11 @@ const (
 	OpFindCanary       Operation = "findCanary"
 	OpEvidence         Operation = "listEvidence"
 	OpHeads            Operation = "listEvidenceHeads"
+	OpSearchAudit      Operation = "searchAudit"
+	OpOrganizations    Operation = "listOrganizations"
+	OpAllowance        Operation = "getOrganizationQuota"
+	OpSetAllowance     Operation = "setQuota"
+	OpState            Operation = "getState"
 	OpCustomerUpload   Operation = "createCustomerUpload"
 	OpCorrection       Operation = "createCorrection"
 	OpExternalReview   Operation = "attachExternalReview"
@@ -74,7 +79,8 @@ var adminOperations = []Operation{
 	OpIssueCredential, OpListCredentials, OpRevokeCredential, OpRotateCredential, OpListSigningKeys, OpRotateSigningKey, OpRetireSigningKey, OpRotateKeys,
 	OpQueueRescans, OpRescans, OpCheckStorage, OpResumeUpload, OpSetRetention, OpRetention,
 	OpFindCanary,
-	OpEvidence, OpHeads,
+	OpEvidence, OpHeads, OpSearchAudit,
+	OpOrganizations, OpAllowance, OpSetAllowance, OpState,
 	OpSetWebhook, OpListWebhooks, OpRotateWebhookSecret, OpDeleteWebhook, OpTestWebhook, OpListWebhookDeliveries, OpReplayWebhook,
 }
 

@@ -12,6 +12,7 @@ import (
 type Store interface {
 	Evidence(ctx context.Context, q custody.EvidenceQuery) (custody.EvidencePage, error)
 	Heads(ctx context.Context, q custody.HeadsQuery) (heads []custody.OrganizationHeads, next string, err error)
+	AuditLines(ctx context.Context, q custody.AuditQuery) (lines []custody.EvidenceLine, next custody.AuditPosition, err error)
 }
 
 // Service answers the administrator.
@@ -43,4 +44,17 @@ func (s *Service) Heads(ctx context.Context, c custody.Caller, q custody.HeadsQu
 		return nil, "", custody.Unavailable(err)
 	}
 	return heads, next, nil
+}
+
+// Search answers audit lines of every organization and of the installation itself, newest first, and the position to go on before
+// (zero: no more). Errors: as Evidence.
+func (s *Service) Search(ctx context.Context, c custody.Caller, q custody.AuditQuery) ([]custody.EvidenceLine, custody.AuditPosition, error) {
+	if err := custody.Authorize(custody.OpSearchAudit, c, ""); err != nil {
+		return nil, custody.AuditPosition{}, err
+	}
+	lines, next, err := s.store.AuditLines(ctx, q)
+	if err != nil {
+		return nil, custody.AuditPosition{}, custody.Unavailable(err)
+	}
+	return lines, next, nil
 }

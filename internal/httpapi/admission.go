@@ -37,7 +37,11 @@ func (d *door) check(op operation, w http.ResponseWriter, r *http.Request) error
 			return err
 		}
 	} else if !op.public {
-		if err := d.authenticate(x, r); err != nil {
+		authenticate := d.authenticate
+		if len(r.Header.Values(seatHeader)) > 0 {
+			authenticate = d.authenticateSeat
+		}
+		if err := authenticate(x, r); err != nil {
 			return err
 		}
 		if x.caller.TokenID != "" && !slices.Contains(x.caller.Audience, d.cfg.BaseURL) { // RFC 9068, section 4
@@ -52,6 +56,12 @@ func (d *door) check(op operation, w http.ResponseWriter, r *http.Request) error
 		if err := custody.Authorize(op.id, x.caller, x.orgID); err != nil {
 			return err
 		}
+	}
+	if op.ownPages {
+		if err := d.checkOwnPages(r); err != nil {
+			return err
+		}
+		x.cookie = d.cookieOf(r)
 	}
 	if err := checkTarget(r); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (a answer) write(w http.ResponseWriter, x *exchange) {
 	if a.Replayed {
 		h.Set("Idempotent-Replayed", "true")
 	}
-	if a.Status == http.StatusNotModified {
+	if a.Status == http.StatusNotModified || a.Status == http.StatusNoContent {
 		w.WriteHeader(a.Status)
 		return
 	}

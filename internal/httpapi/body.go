@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -74,6 +75,9 @@ func contentDigest(sent []string) (string, error) {
 var strictJSON = huma.Format{
 	Marshal: huma.DefaultJSONFormat.Marshal,
 	Unmarshal: func(b []byte, v any) error {
+		if len(b) > fewBytes && countValues(b) > maxValues {
+			return fmt.Errorf("holds more than %d values and names", maxValues)
+		}
 		err := jsonv2.Unmarshal(b, v)
 		var syntax *jsontext.SyntacticError
 		switch {
@@ -86,6 +90,28 @@ var strictJSON = huma.Format{
 		}
 		return errors.New("holds a value that is not written in the form the contract asks for")
 	},
+}
+
+// maxValues is how many values and names of properties a body holds: twice the longest ledger of parts that fits into one. Each costs
+// many times its bytes once it is decoded and, if it is wrong, described.
+const (
+	maxValues = 250_000
+	fewBytes  = maxValues // a shorter body cannot hold as many
+)
+
+// countValues counts no further than one too many. What is no JSON is for the decoder to refuse.
+func countValues(b []byte) (n int) {
+	d := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true))
+	for n <= maxValues {
+		token, err := d.ReadToken()
+		if err != nil {
+			break
+		}
+		if kind := token.Kind(); kind != '}' && kind != ']' {
+			n++
+		}
+	}
+	return n
 }
 
 // requestHash is the canonical form of a decoded request, hashed: SHA-256 over the JSON array of the operation, the ids and

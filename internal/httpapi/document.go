@@ -33,6 +33,7 @@ func contract(baseURL string) huma.Config {
 				{Name: sandboxTag, Description: "A free trial without an account, apart from everything else."},
 				{Name: "webhooks", Description: "Where an organization's events are posted; set by the administrator."},
 				{Name: "callbacks", Description: "What the service posts to a tenant's callback URL."},
+				{Name: portalTag, Description: "The session of a person's browser. Its cookie counts in requests of the service's own pages alone."},
 				{Name: "discovery", Description: "The contract, and the state of the service."},
 			},
 			Components: &huma.Components{
@@ -54,6 +55,8 @@ func securitySchemes(baseURL string) map[string]*huma.SecurityScheme {
 		"bearer":      {Type: "http", Scheme: "bearer", Description: "The same credentials, or an OAuth access token."},
 		"adminToken":  {Type: "http", Scheme: "bearer", Description: "The administrator's token."},
 		"clientBasic": {Type: "http", Scheme: "basic", Description: "An OAuth client: client_id and client_secret, each form-urlencoded."},
+		"portalSession": {Type: "apiKey", In: "cookie", Name: cookieName(baseURL),
+			Description: "The session of a person who signed in to the portal. The other operations take it too, with X-Accession-Seat in the credential's place; see getPortalSession."},
 		"oauth2": {Type: "oauth2", Description: "Client credentials: client_id is the credential_id, client_secret the token of a tenant credential.",
 			Flows: &huma.OAuthFlows{ClientCredentials: &huma.OAuthFlow{TokenURL: baseURL + "/oauth/token", Scopes: map[string]string{
 				string(custody.ScopeCustomerUpload):    "Create and complete uploads of the organization.",
@@ -92,7 +95,7 @@ func polish(doc *huma.OpenAPI) {
 }
 
 func operationsOf(p *huma.PathItem) []*huma.Operation {
-	return slices.DeleteFunc([]*huma.Operation{p.Get, p.Put, p.Post}, func(op *huma.Operation) bool { return op == nil })
+	return slices.DeleteFunc([]*huma.Operation{p.Get, p.Put, p.Post, p.Delete}, func(op *huma.Operation) bool { return op == nil })
 }
 
 // saysProblem tells the error object from the errors of OAuth, which have a form of their own.

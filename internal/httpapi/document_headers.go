@@ -23,6 +23,7 @@ func answerHeaders() map[string]*huma.Header {
 		"Retry-After":         {Description: "Seconds to wait.", Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &least}, Example: 1},
 		"WWW-Authenticate":    text("Bearer, and what was wrong with the credential.", `Bearer realm="accession", error="invalid_token"`),
 		"Deprecation":         text("Since when the operation, or a field of it, is deprecated. (RFC 9745)", "@1798761600"),
+		"Set-Cookie":          text("The session, or the end of it.", "accession_session=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQGEZD; Path=/; HttpOnly; SameSite=Strict"),
 		"Sunset":              text("When it goes, at the earliest; at least 90 days after Deprecation. (RFC 8594)", "Tue, 01 Jun 2027 00:00:00 GMT"),
 	}
 	for _, rate := range rateHeaders {
@@ -50,6 +51,9 @@ func headersOf(status int, op *huma.Operation) map[string]*huma.Header {
 	}
 	if status < 400 && takes("If-None-Match") {
 		names = append(names, "ETag")
+	}
+	if status < 300 && slices.Contains(op.Tags, portalTag) && op.Method != http.MethodGet {
+		names = append(names, "Set-Cookie")
 	}
 	switch status {
 	case http.StatusAccepted:

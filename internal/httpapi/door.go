@@ -33,12 +33,16 @@ type Config struct {
 	Log             *slog.Logger   // default: slog.Default()
 	Sandbox         Sandbox        // needed
 	Limits          Limiter        // nil: nothing is limited
+	Slots           Slots          // nil: any number of requests at once
 	TrustedProxies  []netip.Prefix // whose X-Forwarded-For is believed; default: nobody's
 	Requests        Requests       // nil: nobody counts them
 	Traces          Traces         // nil: nobody follows them
 	MCP             MCP            // nil: there is none
 	MCPURL          string         // absolute, as clients know it; default: BaseURL and /mcp
 	Webhooks        Webhooks       // nil: there are none
+	Pages           http.Handler   // the portal, at /, /portal and /assets; nil: there is none
+	Manual          http.Handler   // the documentation, at /docs; nil: there is none
+	Agreement       *Agreement     // what people consent to; nil: the portal has no text to show
 	SecurityContact string         // mailto: or https:, for security.txt; default: the project's
 }
 
@@ -92,6 +96,7 @@ func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, te
 	for _, m := range []domain{
 		credentials{tenants},
 		credentialAdmin{tenants},
+		organizations{tenants},
 		oauth{tenants, d.cfg.BaseURL, d.cfg.MCPURL},
 		uploads{intake, d.cfg.BaseURL},
 		submissions{intake},
@@ -104,10 +109,12 @@ func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, te
 		chains{evidence},
 		upkeeps{upkeep},
 		webhooks{d.cfg.Webhooks},
-		metadata{d.cfg.BaseURL},
+		metadata{d.cfg.BaseURL, d.cfg.Agreement},
 		sandboxes{d.cfg.Sandbox, d.cfg.BaseURL},
 		health{d.cfg.Log, checks, &singleflight.Group{}},
 		agents{},
+		pages{},
+		sessions{tenants},
 		signposts{},
 		&discovery{},
 	} {

@@ -204,7 +204,7 @@ func newBench(t *testing.T, change ...func(*Config)) *bench {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	b.url = "http://" + server.Listener.Addr().String()
-	cfg := Config{BaseURL: b.url, MaxPartBytes: 1 << 20, Log: slog.New(slog.NewTextHandler(b.log, nil)), Sandbox: newSandbox(t, nil), MCP: &messages{}, Webhooks: b}
+	cfg := Config{BaseURL: b.url, MaxPartBytes: 1 << 20, Log: slog.New(slog.NewTextHandler(b.log, nil)), Sandbox: newSandbox(t, nil), MCP: &messages{}, Webhooks: b, Agreement: &Agreement{"2026-11", "2026-10", "I may submit this.\n", strings.Repeat("a", 64)}}
 	for _, c := range change {
 		c(&cfg)
 	}

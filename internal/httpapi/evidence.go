@@ -19,6 +19,8 @@ type Evidence interface {
 	Evidence(context.Context, custody.Caller, custody.EvidenceQuery) (custody.EvidencePage, error)
 	// Heads returns the organization to go on from; empty when there are no more.
 	Heads(context.Context, custody.Caller, custody.HeadsQuery) (heads []custody.OrganizationHeads, next string, err error)
+	// Search returns the position to go on before; zero when there are no more.
+	Search(context.Context, custody.Caller, custody.AuditQuery) (lines []custody.EvidenceLine, next custody.AuditPosition, err error)
 }
 
 const (
@@ -82,6 +84,7 @@ func (s chains) mount(d *door) {
 		summary: "Read where all hash chains end", doc: "To be kept outside of the service: whoever rewrites a chain later cannot make it pass through these hashes.",
 		answers: map[int]reflect.Type{200: says[headsPage]()},
 	}, s.heads)
+	s.mountSearch(d)
 }
 
 func (s chains) lines(ctx context.Context, x *exchange, in *evidenceInput) (answer, error) {

@@ -31,6 +31,8 @@ type exchange struct {
 	received    *counted  // the body; nil where there is none
 	body        *partBody // of a part
 	digest      string    // of a part's Content-Digest
+	cookie      string    // of the session, where the operation is about it
+	leave       func()    // gives the slot back; nil where it has none
 	began       time.Time
 	ended       func(method, route, operation string, status int, code custody.Code) // of its trace
 }
@@ -57,8 +59,9 @@ func (d *door) identify(w http.ResponseWriter, r *http.Request) (*exchange, http
 	// A copy: net/http looks at the body of its own request to answer Expect: 100-continue without waiting for the bytes.
 	r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
 	if r.ContentLength != 0 {
-		x.received = &counted{ReadCloser: r.Body}
+		x.received = &counted{ReadCloser: r.Body, length: r.ContentLength}
 		r.Body = x.received
+		x.answer.before = func() { x.settle(w.Header(), r) }
 	}
 	return x, x.answer, r
 }
@@ -66,6 +69,9 @@ func (d *door) identify(w http.ResponseWriter, r *http.Request) (*exchange, http
 // finish turns a panic into a 500 and writes the log line.
 func (d *door) finish(x *exchange, r *http.Request) {
 	panicked := recover()
+	if x.leave != nil {
+		x.leave()
+	}
 	aborted := panicked == http.ErrAbortHandler
 	if panicked != nil && !aborted {
 		d.cfg.Log.ErrorContext(r.Context(), "panic", "request_id", x.requestID, "trace_id", x.traceID, "route", x.route,
@@ -114,14 +120,20 @@ func knownMethod(method string) string {
 // counted is a body that counts what is read of it.
 type counted struct {
 	io.ReadCloser
-	n int64
+	length int64 // announced, or -1
+	n      int64
+	ended  bool
 }
 
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.n += int64(n)
+	c.ended = c.ended || err == io.EOF
 	return n, err
 }
+
+// whole tells whether there is nothing left to read.
+func (c *counted) whole() bool { return c.ended || c.n == c.length }
 
 func (c *counted) bytes() int64 {
 	if c == nil {
@@ -143,21 +155,28 @@ type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+	before func() // the answer begins; may be nil
 }
 
 func (rec *recorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
 
-func (rec *recorder) WriteHeader(status int) {
-	if rec.status == 0 {
-		rec.status = status
+func (rec *recorder) begin(status int) {
+	if rec.status != 0 {
+		return
 	}
+	rec.status = status
+	if rec.before != nil {
+		rec.before()
+	}
+}
+
+func (rec *recorder) WriteHeader(status int) {
+	rec.begin(status)
 	rec.ResponseWriter.WriteHeader(status)
 }
 
 func (rec *recorder) Write(b []byte) (int, error) {
-	if rec.status == 0 {
-		rec.status = http.StatusOK
-	}
+	rec.begin(http.StatusOK)
 	n, err := rec.ResponseWriter.Write(b)
 	rec.bytes += int64(n)
 	return n, err

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -25,23 +26,46 @@ func invalid(fields ...field) *custody.Error {
 	switch {
 	case slices.ContainsFunc(fields, func(f field) bool { return f.Path == keyPath }):
 		e = custody.Errorf(custody.CodeIdempotencyKeyInvalid, "send one Idempotency-Key header of 8 to 128 visible ASCII characters")
-	case slices.ContainsFunc(fields, func(f field) bool { return f.Path == "/consent" || strings.HasPrefix(f.Path, "/consent/") }):
+	case slices.ContainsFunc(fields, func(f field) bool { return inConsent(f.Path) }):
 		e = custody.Errorf(custody.CodeConsentInvalid, "the consent is missing, incomplete or not accepted; see details.fields")
 	}
 	return e.With("fields", fields)
 }
 
-// fieldsOf translates huma's findings, one per path.
+// maxFields is how many fields one answer names; who has more wrong learns of the others when these are right.
+const maxFields = 100
+
+// fieldsOf translates huma's findings, one per path, in their order and no more than maxFields. Past that only a finding that
+// decides the code is still taken in. A hundred thousand of them cost no more than a look each.
 func fieldsOf(errs []error) []field {
 	fields := []field{}
+	seen, objects := map[string]bool{}, map[uintptr]bool{}
 	for _, err := range errs {
-		f := fieldOf(err)
-		if !slices.ContainsFunc(fields, func(g field) bool { return g.Path == f.Path }) {
-			fields = append(fields, f)
+		var d *huma.ErrorDetail
+		if errors.As(err, &d) && d.Message == validation.MsgUnexpectedProperty {
+			object := reflect.ValueOf(d.Value).Pointer() // a map: huma names each unexpected property of it, we the object
+			if objects[object] {
+				continue
+			}
+			objects[object] = true
 		}
+		if len(fields) >= maxFields && (d == nil || !decides(pointer(d.Location))) {
+			continue
+		}
+		f := fieldOf(err)
+		if seen[f.Path] {
+			continue
+		}
+		seen[f.Path] = true
+		fields = append(fields, f)
 	}
 	return fields
 }
+
+// decides tells whether a wrong field of that path has a code of its own. There are few such paths.
+func decides(path string) bool { return path == keyPath || inConsent(path) }
+
+func inConsent(path string) bool { return path == "/consent" || strings.HasPrefix(path, "/consent/") }
 
 func fieldOf(err error) field {
 	var d *huma.ErrorDetail

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -42,14 +43,22 @@ func NewProbes(cfg Config, checks ...Check) http.Handler {
 	return http.HandlerFunc(d.serve)
 }
 
-func (c Check) ask(ctx context.Context) error {
+// ask waits no longer than it may, whatever the check does. One that hangs is not asked again before it has come back: probes
+// that come every few seconds would pile up behind it.
+func (s health) ask(ctx context.Context, c Check) error {
 	timeout := checkTimeout
 	if c.Informs {
 		timeout = informTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return c.Ready(ctx)
+	answered := s.once.DoChan("check "+c.Name, func() (any, error) { return nil, c.Ready(ctx) })
+	select {
+	case a := <-answered:
+		return a.Err
+	case <-ctx.Done():
+		return errors.New("no answer in time")
+	}
 }
 
 type healthState struct {
@@ -74,7 +83,7 @@ func (s health) mount(d *door) {
 	mount(d, operation{
 		name: "getReadiness", method: http.MethodGet, path: readyPath, tag: "discovery", public: true, unlimited: true,
 		summary:  "Whether the service can work",
-		doc:      "Ready while store, blobs and keys answer and the process does not stop (`accepting`). The scanner's state is shown and decides nothing: uploads are taken while it loads its signatures, and the malware gate holds them until it answers.",
+		doc:      "Ready while store, blobs and keys answer, the local disk has room and takes writes (`disk`), and the process does not stop (`accepting`). The scanner's state is shown and decides nothing: uploads are taken while it loads its signatures, and the malware gate holds them until it answers.",
 		failures: []int{503}, answers: map[int]reflect.Type{200: says[readyState]()},
 	}, s.ready)
 }
@@ -89,7 +98,7 @@ func (s health) ready(ctx context.Context, _ *exchange, _ *struct{}) (answer, er
 		errs := make([]error, len(s.checks))
 		var asking sync.WaitGroup
 		for i, c := range s.checks {
-			asking.Go(func() { errs[i] = c.ask(ctx) })
+			asking.Go(func() { errs[i] = s.ask(ctx, c) })
 		}
 		asking.Wait()
 		f := found{states: map[string]string{}}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -48,6 +49,10 @@ type conn struct {
 	of     listener
 	begun  atomic.Bool // bytes came since the last answer
 	inside atomic.Bool // the door has the request, and answers
+
+	framing framing // of what was read: by one goroutine at a time, as net/http reads
+	offence string  // of the next request
+	ended   bool    // because of it
 }
 
 type connKey struct{}
@@ -71,7 +76,17 @@ func stateChanged(c net.Conn, s http.ConnState) {
 }
 
 func (c *conn) Read(p []byte) (int, error) {
+	if c.offence != "" {
+		return 0, c.endAmbiguous()
+	}
 	n, err := c.Conn.Read(p)
+	if before, offence := c.framing.follow(p[:n]); offence != "" {
+		if c.offence = offence; before == 0 {
+			return 0, c.endAmbiguous()
+		}
+		c.begun.Store(true)
+		return before, nil // those before it are answered
+	}
 	if n > 0 {
 		c.begun.Store(true)
 	}
@@ -80,6 +95,23 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// endAmbiguous refuses a request that others could read differently. Where the door still has the one before it nothing can be
+// said: the connection ends.
+func (c *conn) endAmbiguous() error {
+	if !c.inside.Load() && !c.ended {
+		c.ended = true
+		e := custody.Errorf(custody.CodeInvalidRequest, "two readers could take this for different requests: %s", c.offence)
+		if errors.Join(c.refuse(e), c.CloseWrite()) == nil { // what is still on its way would have the system take back the answer
+			_ = c.SetReadDeadline(time.Now().Add(lingering))
+			_, _ = io.CopyN(io.Discard, c.Conn, maxJSONBytes)
+		}
+	}
+	return io.EOF
+}
+
+// lingering is how long a connection stays open for a peer to read why it ends.
+const lingering = 500 * time.Millisecond
 
 // plainText is what net/http's own refusals have and no answer of the door.
 var plainText = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")

@@ -12,7 +12,18 @@ import (
 )
 
 // metadata says what the service does and on which terms, to anybody. (Sections 1, 2.7 and 4.1.)
-type metadata struct{ baseURL string }
+type metadata struct {
+	baseURL   string
+	agreement *Agreement
+}
+
+// Agreement is the text that people are shown before they consent.
+type Agreement struct {
+	AgreementVersion string `json:"beta_agreement_version"`
+	ConsentVersion   string `json:"ai_readable_use_consent_version"`
+	Text             string `json:"text" doc:"Show it whole to the person who consents."`
+	TextSHA256       string `json:"text_hash_sha256" pattern:"^[a-f0-9]{64}$" doc:"Of text in UTF-8; a consent repeats it."`
+}
 
 // contractLabel is the version of the contract. (Section 9, rule 6.)
 const contractLabel = custody.ContractLabel
@@ -62,6 +73,7 @@ var policyHeaders = map[string]string{
 	"x-api-key":       "request: the tenant credential; keep it on the server side",
 	"Authorization":   "request: Bearer, a tenant credential or an OAuth access token",
 	"Idempotency-Key": "request: names a change, 8 to 128 characters, kept at least 24 hours",
+	seatHeader:        "request: of the portal's own pages, beside the cookie of a session: the role of the seat that asks",
 	"traceparent":     "request and answer: W3C trace context",
 	"X-Request-Id":    "answer: quote it when something is wrong",
 	"RateLimit-Limit": "answer: with RateLimit-Remaining and RateLimit-Reset; X-RateLimit-* say the same",
@@ -79,6 +91,7 @@ type portalConfig struct {
 	EmailVerification   bool            `json:"email_verification_required"`
 	AuthorizedUploaders bool            `json:"customer_authorized_uploaders_only"`
 	Surfaces            []portalSurface `json:"surfaces" nullable:"false" doc:"The one asked for, or all."`
+	Agreement           *Agreement      `json:"agreement,omitempty" doc:"What people who use the portal consent to; left out where there is none."`
 }
 
 type portalSurface struct {
@@ -139,7 +152,7 @@ func (s metadata) mount(d *door) {
 	op.name, op.path, op.summary = "getPortalConfig", "/portal/config", "How people get in"
 	op.answers = map[int]reflect.Type{200: says[portalConfig]()}
 	mount(d, op, func(_ context.Context, _ *exchange, in *portalInput) (answer, error) {
-		p := portalConfig{Entry: s.baseURL + "/portal", AuthorizedUploaders: true, Surfaces: []portalSurface{}}
+		p := portalConfig{Entry: s.baseURL + "/portal", AuthorizedUploaders: true, Surfaces: []portalSurface{}, Agreement: s.agreement}
 		for _, surface := range portalSurfaces {
 			if in.Surface == "all" || in.Surface == surface.Surface {
 				p.Surfaces = append(p.Surfaces, surface)

@@ -69,6 +69,11 @@ func TestPortalConfig(t *testing.T) {
 			data["account_required"] != false || data["email_verification_required"] != false {
 			t.Errorf("%s: %v", query, data)
 		}
+		agreement, _ := data["agreement"].(map[string]any)
+		if agreement["text"] != "I may submit this.\n" || agreement["text_hash_sha256"] != strings.Repeat("a", 64) ||
+			agreement["beta_agreement_version"] != "2026-11" || agreement["ai_readable_use_consent_version"] != "2026-10" {
+			t.Errorf("%s: the agreement is %v", query, agreement)
+		}
 	}
 	b.call("GET", "/portal/config?surface=partner", nil).wants(t, 400, custody.CodeInvalidRequest, "/query/surface")
 }

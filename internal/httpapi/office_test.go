@@ -65,6 +65,22 @@ func (r *rooms) RetireSigningKey(ctx context.Context, c custody.Caller, id strin
 	return r.office.RetireSigningKey(ctx, c, id, force, i)
 }
 
+func (r *rooms) SignIn(ctx context.Context, token, before string) (string, custody.Session, error) {
+	return r.office.SignIn(ctx, token, before)
+}
+
+func (r *rooms) Session(ctx context.Context, cookie string) (custody.Session, error) {
+	return r.office.Session(ctx, cookie)
+}
+
+func (r *rooms) Seated(ctx context.Context, cookie string, role custody.Role) (custody.Caller, error) {
+	return r.office.Seated(ctx, cookie, role)
+}
+
+func (r *rooms) SignOut(ctx context.Context, cookie string) error {
+	return r.office.SignOut(ctx, cookie)
+}
+
 // officeStore is the real one; its transactions are of a type that the door does not know.
 type officeStore struct {
 	officeReads
@@ -75,7 +91,10 @@ type officeReads interface {
 	Credential(context.Context, string) (custody.Credential, error)
 	Credentials(context.Context, custody.CredentialQuery) ([]custody.Credential, bool, error)
 	CountSigned(context.Context, string, time.Time) (int, error)
+	Organizations(context.Context, custody.OrganizationQuery) ([]custody.OrganizationState, bool, error)
+	Quota(context.Context, string) (custody.Quota, error)
 	TokenRevoked(context.Context, string) (bool, error)
+	Seats(context.Context, string, time.Time) ([]custody.Seat, error)
 	Answered(context.Context, custody.Idempotency) (string, custody.Answer, error)
 }
 

@@ -36,6 +36,7 @@ type operation struct {
 	doc       string
 	public    bool            // needs no credential
 	sandboxed bool            // needs a sandbox credential, and nothing else will do
+	ownPages  bool            // is for the service's own pages, about the session of a browser
 	class     ratelimit.Class // whose rate its requests count in; default: by method and body
 	unlimited bool            // counts in none
 	retires   *retirement     // when it is deprecated
@@ -133,6 +134,8 @@ func (op operation) security() []map[string][]string {
 	none := []string{}
 	either := []map[string][]string{{"apiKey": none}, {"bearer": none}}
 	switch {
+	case op.ownPages && op.method != http.MethodPost:
+		return []map[string][]string{{"portalSession": none}}
 	case op.public:
 		return []map[string][]string{{}} // none is enough
 	case op.sandboxed:

@@ -37,23 +37,28 @@ func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time
 
 // allowAddress counts a request whose sender is not known yet.
 func (d *door) allowAddress(w http.ResponseWriter, r *http.Request, x *exchange) error {
+	x.address = ratelimit.Whose(d.addressOf(r))
 	if d.cfg.Limits == nil || r.URL.Path == healthPath || r.URL.Path == readyPath {
 		return nil
 	}
-	x.address = ratelimit.Whose(d.addressOf(r))
 	return d.allow(w, r, ratelimit.Address, x.address)
 }
 
-// allowCaller counts a request of op, whose sender is known as far as it ever will be.
+// allowCaller counts a request of op, whose sender is known as far as it ever will be, and gives it a slot.
 func (d *door) allowCaller(w http.ResponseWriter, r *http.Request, x *exchange, op operation) error {
-	if d.cfg.Limits == nil || op.unlimited {
+	if op.unlimited {
 		return nil
 	}
-	who := "address " + x.address
-	if x.caller.CredentialID != "" {
-		who = "credential " + x.caller.CredentialID
+	if d.cfg.Limits != nil {
+		who := "address " + x.address
+		if x.caller.CredentialID != "" {
+			who = "credential " + x.caller.CredentialID
+		}
+		if err := d.allow(w, r, op.rateClass(), who); err != nil {
+			return err
+		}
 	}
-	return d.allow(w, r, op.rateClass(), who)
+	return d.enter(x, op)
 }
 
 func (d *door) allow(w http.ResponseWriter, r *http.Request, class ratelimit.Class, who string) error {

@@ -50,7 +50,9 @@ type Tenants interface {
 	// Issue renders a custody.Credential and returns its token beside the answer, on a replay too.
 	Issue(context.Context, custody.Caller, custody.CredentialRequest, custody.Idempotency) (custody.Answer, string, error)
 	CredentialAdmin
+	OrganizationAdmin
 	TokenServer
+	Sessions
 }
 
 // Rescans scans stored uploads again.
@@ -66,6 +68,7 @@ type Upkeep interface {
 	Check(context.Context, custody.Caller, custody.StorageCheck, custody.Idempotency) (custody.Answer, error)
 	// Resume renders a custody.Resumed.
 	Resume(context.Context, custody.Caller, custody.Resumption, custody.Idempotency) (custody.Answer, error)
+	InstallationState(context.Context, custody.Caller) (custody.InstallationState, error)
 }
 
 // Sandbox lets a stranger try the service; it keeps nothing. (Section 4.2.)

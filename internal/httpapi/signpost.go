@@ -88,6 +88,9 @@ func llmsText(c Config) string {
 		link("MCP server", c.MCPURL, "tools get_capabilities, get_ai_context, get_upload_status, list_request_records; resources with documentation")
 	}
 	link("REST contract", c.BaseURL+"/api/v1/ai/openapi.json", "OpenAPI 3.1")
+	if c.Manual != nil {
+		link("Documentation", c.BaseURL+"/docs/index.md", "concepts, guides, error codes; every page as Markdown")
+	}
 	link("Capabilities", c.BaseURL+"/api/v1/ai/capabilities", "what the service does and does not do, and where")
 	link("Access policy", c.BaseURL+"/api/v1/ai/access-policy", "on which terms an AI may read")
 	b.WriteString("\n## Optional\n\n")

@@ -152,7 +152,11 @@ func (s uploads) quota(ctx context.Context, x *exchange, in *quotaInput) (answer
 	if err != nil {
 		return answer{}, err
 	}
-	return respond(quota{q.OrgID, q.AllowanceBytes, q.UsedBytes, q.ReservedBytes, q.AvailableBytes(), q.UploadCount})
+	return respond(viewQuota(q))
+}
+
+func viewQuota(q custody.Quota) quota {
+	return quota{q.OrgID, q.AllowanceBytes, q.UsedBytes, q.ReservedBytes, q.AvailableBytes(), q.UploadCount}
 }
 
 // etag names a state: every event has its own sequence, every accepted part moves the next one, and a running gate's detail

@@ -74,6 +74,7 @@ func (u upkeeps) mount(d *door) {
 		summary: "Let a FAILED upload go on", doc: "The gates that passed stay passed; the one that failed starts anew, with a whole deadline.",
 		failures: []int{404, 409}, answers: map[int]reflect.Type{200: says[uploadResumed]()},
 	}, u.resume)
+	u.mountState(d)
 }
 
 func (u upkeeps) check(ctx context.Context, x *exchange, in *checkStorageInput) (answer, error) {

@@ -31,8 +31,7 @@ func (s queries) Evidence(ctx context.Context, q custody.EvidenceQuery) (custody
 	}
 	sql, read := `SELECT position, `+recordColumns+` FROM request_records`, recordLine
 	if q.Chain == custody.ChainAudit {
-		sql, read = `SELECT position, audit_id, org_id, at, action, credential_id, upload_id, status, detail, request_id, trace_id, previous_hash, line_hash
-			FROM audit_lines`, auditLine
+		sql, read = `SELECT `+auditColumns+` FROM audit_lines`, auditLine
 	}
 	err := s.q.Each(ctx, sql+` WHERE org_id = $1 AND position > $2 ORDER BY position LIMIT $3`, []any{q.OrgID, q.After, q.Limit + 1},
 		func(scan func(...any) error) error { // one more tells whether there are more
@@ -54,6 +53,8 @@ func recordLine(scan func(...any) error) (custody.EvidenceLine, error) {
 	line.Record.ServedAt = moment(served)
 	return line, err
 }
+
+const auditColumns = `position, audit_id, org_id, at, action, credential_id, upload_id, status, detail, request_id, trace_id, previous_hash, line_hash`
 
 func auditLine(scan func(...any) error) (custody.EvidenceLine, error) {
 	l := &custody.AuditLine{}

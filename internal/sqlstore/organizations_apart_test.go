@@ -41,6 +41,7 @@ func fill(t *testing.T, store *sqlstore.Store, org string) {
 			return err
 		}
 		return errors.Join(
+			tx.InsertSeat(ctx, "session_"+org, custody.Seat{Role: custody.RoleAIReader, CredentialID: "cred_" + org, OrgID: org}),
 			tx.ReserveQuota(ctx, org, 128),
 			tx.InsertUpload(ctx, &u, custody.Cause{}),
 			tx.AppendPart(ctx, &u, custody.Part{UploadID: u.ID, Number: 1, SizeBytes: 64, AcceptedAt: now}, nil, ""),
@@ -155,14 +156,14 @@ func TestDatabaseKeepsOrganizationsApart(t *testing.T) {
 }
 
 var filledTables = []string{"organizations", "credentials", "revoked_tokens", "uploads", "parts", "gates", "artifacts", "external_references", "status_events",
-	"audit_lines", "request_records", "withdrawals", "receipts", "withdrawal_objects", "idempotency_keys"}
+	"audit_lines", "request_records", "withdrawals", "receipts", "withdrawal_objects", "idempotency_keys", "portal_sessions"}
 
 var evidence = []string{"status_events", "audit_lines", "request_records", "receipts"} // nobody changes their rows
 
 // touched is an assignment that changes nothing of a table's row.
 func touched(table string) string {
 	column, other := map[string]string{"organizations": "created_at", "credentials": "created_at", "revoked_tokens": "expires_at", "uploads": "notes",
-		"gates": "detail", "external_references": "notes", "withdrawals": "reason", "idempotency_keys": "created_at"}[table]
+		"gates": "detail", "external_references": "notes", "withdrawals": "reason", "idempotency_keys": "created_at", "portal_sessions": "created_at"}[table]
 	if !other {
 		column = "size_bytes"
 	}

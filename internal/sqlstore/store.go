@@ -56,8 +56,11 @@ func (s *Store) Scrub(ctx context.Context) error {
 	return nil
 }
 
-// Ping answers whether the database does.
+// Ping answers whether the database does, and whether its file is sound where there is one.
 func (s *Store) Ping(ctx context.Context) error {
+	if db, ok := s.db.(interface{ Sound(context.Context) error }); ok {
+		return db.Sound(ctx)
+	}
 	var one int
 	return s.q.Row(ctx, `SELECT 1`, nil, &one)
 }

@@ -21,11 +21,16 @@ func (s queries) Due(ctx context.Context, lane custody.Lane) (bool, error) {
 }
 
 func waiting(d sqldb.Dialect, lane custody.Lane) string {
+	return due(d, lane) + ` AND lease_until <= ` + d.Now
+}
+
+// due is the condition for what is to be done now, whether or not a worker has it.
+func due(d sqldb.Dialect, lane custody.Lane) string {
 	statuses := make([]string, len(lane))
 	for i, s := range lane {
 		statuses[i] = "'" + string(s) + "'" // constants of the lifecycle
 	}
-	return `due_at > 0 AND due_at <= ` + d.Now + ` AND lease_until <= ` + d.Now + ` AND status IN (` + strings.Join(statuses, ", ") + `)`
+	return `due_at > 0 AND due_at <= ` + d.Now + ` AND status IN (` + strings.Join(statuses, ", ") + `)`
 }
 
 // ClaimDue takes up to limit due uploads of a lane under fresh leases, longest due first.

@@ -59,6 +59,11 @@ func Metadata(t *testing.T, open func(t *testing.T) sqldb.DB) {
 		{"deliveries are given up, replayed and forgotten", metadataDead},
 		{"what takes a served context back is told", metadataContextRecalled},
 		{"what is told of all organizations together", metadataSums},
+		{"organizations in pages, with their figures", metadataOrganizations},
+		{"an allowance changes while reservations run", metadataAllowance},
+		{"what waits, runs, is held and has failed", metadataStuck},
+		{"audit lines by filter and page", metadataAuditSearch},
+		{"seats of sessions", metadataSessions},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, Install(t, open(t))) })
 	}

@@ -53,7 +53,10 @@ type reads interface {
 	Credential(context.Context, string) (custody.Credential, error)
 	Credentials(context.Context, custody.CredentialQuery) ([]custody.Credential, bool, error)
 	CountSigned(context.Context, string, time.Time) (int, error)
+	Organizations(context.Context, custody.OrganizationQuery) ([]custody.OrganizationState, bool, error)
+	Quota(context.Context, string) (custody.Quota, error)
 	TokenRevoked(context.Context, string) (bool, error)
+	Seats(context.Context, string, time.Time) ([]custody.Seat, error)
 	Answered(context.Context, custody.Idempotency) (string, custody.Answer, error)
 }
 

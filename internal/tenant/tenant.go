@@ -28,7 +28,10 @@ type Store interface {
 	Credential(ctx context.Context, credentialID string) (custody.Credential, error)
 	Credentials(ctx context.Context, q custody.CredentialQuery) (page []custody.Credential, more bool, err error)
 	CountSigned(ctx context.Context, keyID string, at time.Time) (int, error)
+	Organizations(ctx context.Context, q custody.OrganizationQuery) (page []custody.OrganizationState, more bool, err error)
+	Quota(ctx context.Context, orgID string) (custody.Quota, error) // custody.ErrNotFound
 	TokenRevoked(ctx context.Context, tokenID string) (bool, error)
+	Seats(ctx context.Context, sessionHash string, at time.Time) ([]custody.Seat, error)
 	Answered(ctx context.Context, i custody.Idempotency) (requestHash string, a custody.Answer, err error)
 	InTx(ctx context.Context, fn func(Tx) error) error
 }
@@ -37,10 +40,13 @@ type Store interface {
 type Tx interface {
 	Credential(ctx context.Context, credentialID string) (custody.Credential, error)
 	EnsureOrganization(ctx context.Context, orgID string, allowance int64) error
+	SetAllowance(ctx context.Context, orgID string, allowance int64) (custody.Quota, error) // custody.ErrConflict where it is unknown
 	InsertCredential(ctx context.Context, c custody.Credential) error
 	RevokeCredential(ctx context.Context, credentialID string, at time.Time) error
 	EndCredential(ctx context.Context, credentialID string, end, at time.Time) error
 	RevokeToken(ctx context.Context, tokenID, credentialID string, expires, at time.Time) (fresh bool, err error)
+	TakeSeats(ctx context.Context, sessionHash string, at time.Time) ([]custody.Seat, error)
+	InsertSeat(ctx context.Context, sessionHash string, seat custody.Seat) error
 	AppendAudit(ctx context.Context, l custody.AuditLine) error
 	KeepAnswer(ctx context.Context, i custody.Idempotency, a custody.Answer) error
 }
@@ -98,8 +104,7 @@ func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Milli
 // Authenticate says who presents token: the admin token, a credential, or an access token made from one. Error:
 // credential_invalid, the same for a token that is unknown, malformed, forged, expired or revoked. (Section 5.)
 func (s *Service) Authenticate(ctx context.Context, token string) (custody.Caller, error) {
-	sum := sha256.Sum256([]byte(token))
-	if subtle.ConstantTimeCompare(sum[:], s.admin[:]) == 1 {
+	if s.isAdmin(token) {
 		return custody.Caller{CredentialID: custody.AdminCredentialID, Admin: true}, nil
 	}
 	if !strings.HasPrefix(token, tokenPrefix) {
@@ -117,6 +122,11 @@ func (s *Service) Authenticate(ctx context.Context, token string) (custody.Calle
 		return custody.Caller{}, err
 	}
 	return custody.Caller{CredentialID: c.ID, OrgID: c.OrgID, Role: c.Role, Scopes: c.Scopes}, nil
+}
+
+func (s *Service) isAdmin(token string) bool {
+	sum := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(sum[:], s.admin[:]) == 1
 }
 
 // credential is the active one that token belongs to. A forged token is refused before the store is asked.

@@ -21,6 +21,11 @@ type reads interface {
 	Artifacts(context.Context, string) ([]custody.Artifact, error)
 	Gates(context.Context, string) ([]custody.GateResult, error)
 	Answered(context.Context, custody.Idempotency) (string, custody.Answer, error)
+	Backlog(context.Context, custody.Lane) (int, time.Duration, error)
+	Running(context.Context, custody.Lane) (int, error)
+	StuckUploads(context.Context, int) (custody.StuckUploads, error)
+	WebhookBacklog(context.Context) (int, int, time.Duration, error)
+	RescanState(context.Context, custody.RescanScope, time.Time) (custody.RescanState, error)
 }
 
 type realStore struct {
@@ -109,7 +114,7 @@ func check(t *testing.T, s *Service, q custody.StorageCheck) (r custody.StorageR
 func install(t *testing.T) (*storetest.Installation, *backends, *Service) {
 	t.Helper()
 	in, b := storetest.OpenSQLite(t), &backends{held: map[string][]custody.HeldObject{}, keys: map[string]time.Time{}}
-	return in, b, New(realStore{in.Store, joined(in.Store.InTx)}, b, slog.New(slog.DiscardHandler))
+	return in, b, New(realStore{in.Store, joined(in.Store.InTx)}, b, Installation{}, slog.New(slog.DiscardHandler))
 }
 
 func TestCheckGoesStepByStep(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package upkeep is what an operator does to keep custody whole: he compares rows, objects and keys, and lets uploads go on whose
-// gate had no answer.
+// Package upkeep is what an operator does to keep custody whole: he looks at how the installation is, compares rows, objects and
+// keys, and lets uploads go on whose gate had no answer.
 package upkeep
 
 import (
@@ -30,6 +30,11 @@ type Store interface {
 	Artifacts(ctx context.Context, uploadID string) ([]custody.Artifact, error)
 	Gates(ctx context.Context, uploadID string) ([]custody.GateResult, error)
 	Answered(ctx context.Context, i custody.Idempotency) (requestHash string, a custody.Answer, err error)
+	Backlog(ctx context.Context, lane custody.Lane) (waits int, oldest time.Duration, err error)
+	Running(ctx context.Context, lane custody.Lane) (int, error)
+	StuckUploads(ctx context.Context, limit int) (custody.StuckUploads, error)
+	WebhookBacklog(ctx context.Context) (waiting, dead int, oldest time.Duration, err error)
+	RescanState(ctx context.Context, scope custody.RescanScope, since time.Time) (custody.RescanState, error)
 	InTx(ctx context.Context, fn func(Tx) error) error
 }
 
@@ -59,11 +64,14 @@ type Vault interface {
 type Service struct {
 	store Store
 	vault Vault
+	here  Installation
 	log   *slog.Logger
 }
 
 // New makes the service.
-func New(store Store, vault Vault, log *slog.Logger) *Service { return &Service{store, vault, log} }
+func New(store Store, vault Vault, here Installation, log *slog.Logger) *Service {
+	return &Service{store, vault, here, log}
+}
 
 // Resume lets a FAILED upload go on: the gates that passed stay passed, the one that failed starts anew with a whole deadline.
 // Render gets the custody.Resumed. Errors: 401 for all but the administrator, upload_not_found, upload_not_failed.
