@@ -15,7 +15,7 @@ endif
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 TEST_TIMEOUT := 40m
 
-.PHONY: help demo run build test lint lint-deploy bench engines clean
+.PHONY: help demo run build package test lint lint-deploy bench engines clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -26,8 +26,12 @@ demo: engines build ## upload a scanned PDF, read its context, withdraw it; leav
 run: engines build ## keep a service running on 127.0.0.1:8080, data in .accession-data
 	@scripts/run.sh
 
+# grpcnotrace leaves out pages of gRPC's whose templates keep every method in the binary: 11 MB.
 build: ## the static binary bin/accession
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/accession ./cmd/accession
+	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/accession ./cmd/accession
+
+package: ## release archives, Debian packages, bills of materials and checksums, in bin/packages
+	@scripts/package.sh
 
 test: ## everything: engines, lint, all tests against the real engines, race detector on
 	@scripts/engines.sh --for-tests

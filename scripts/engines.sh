@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes sure that the engines accession needs are here, and says which ones it found.
 # Installs what is missing with apt-get; changes nothing when all is there. With
-# --for-tests also what only tests need: a C compiler for Go's race detector, PostgreSQL, an S3 service, and Node for the
-# linter of the contract, clients of MCP, and the TypeScript client.
+# --for-tests also what only tests need: a C compiler for Go's race detector, PostgreSQL, an S3 service, a browser, and Node
+# for the linter of the contract, clients of MCP, the TypeScript client, and what drives the browser.
 # Safe to run again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,6 +45,12 @@ reads_english || missing+=(tesseract-ocr-eng tesseract-ocr-osd)
 [ $for_tests = no ] || compiles || missing+=(gcc libc6-dev)
 [ $for_tests = no ] || { command -v node && command -v npm; } >/dev/null || missing+=(nodejs npm)
 [ $for_tests = no ] || [ -n "$(database_server)" ] || missing+=(postgresql)
+[ $for_tests = no ] || command -v chromium >/dev/null || missing+=(chromium)
+[ $for_tests = no ] || { command -v systemd-analyze && command -v systemd-sysusers; } >/dev/null || missing+=(systemd)
+[ $for_tests = no ] || [ "$(id -u)" -eq 0 ] || command -v fakeroot >/dev/null || missing+=(fakeroot)
+for package in zsh fish mandoc; do
+  [ $for_tests = no ] || command -v $package >/dev/null || missing+=($package)
+done
 
 # Packages start their daemons when they are installed. accession runs a clamd of its own, so ask for none
 # of that, in the way Debian has for it, unless the machine already has a policy.
@@ -69,6 +75,10 @@ install_missing() {
       tesseract-ocr-eng) row "$package" "English, for tesseract" ;;
       tesseract-ocr-osd) row "$package" "tells which way up a page is" ;;
       nodejs | npm) row "$package" "for the linter of the contract, clients of MCP, and the TypeScript client" ;;
+      zsh | fish) row "$package" "completes commands in the tests, beside bash" ;;
+      mandoc) row "$package" "checks the manual page" ;;
+      chromium) row "$package" "shows the pages in their tests" ;;
+      systemd | fakeroot) row "$package" "for the tests of the Debian package" ;;
       postgresql) row "$package" "keeps metadata and keys in the tests of replicas" ;;
       gcc | libc6-dev) row "$package" "builds the race detector of the tests" ;;
     esac
@@ -121,5 +131,10 @@ if [ $for_tests = yes ]; then
   scripts/npm-packages.sh e2e/testdata/mcp >/dev/null || fail "the MCP clients of the tests could not be installed (see above)"
   row "mcp clients" "conformance $(sed -n 's/.*conformance": "\(.*\)",*/\1/p' e2e/testdata/mcp/package.json), inspector, TypeScript SDK (for the tests of MCP)"
   scripts/npm-packages.sh clients/typescript >/dev/null || fail "the packages of the TypeScript client could not be installed (see above)"
+  chromium=$(chromium --version 2>/dev/null) || fail "chromium does not run"
+  chromium=${chromium#Chromium }
+  row chromium "${chromium%% *} (for the pages)"
+  scripts/npm-packages.sh e2e/browser >/dev/null || fail "what drives the browser in the tests could not be installed (see above)"
+  row playwright "$(sed -n 's/.*"playwright-core": "\(.*\)",*/\1/p' e2e/browser/package.json), axe $(sed -n 's/.*"axe-core": "\(.*\)",*/\1/p' e2e/browser/package.json) (for the pages)"
   row "TypeScript" "$(sed -n 's/.*"typescript": "\(.*\)",*/\1/p' clients/typescript/package.json) (for the TypeScript client)"
 fi

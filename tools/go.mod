@@ -1,4 +1,4 @@
-// Tools of the lint step and of testdata, in a module of their own so that the
+// Tools of the lint step, of releases and of testdata, in a module of their own so that the
 // service never depends on them.
 module github.com/accession/accession/tools
 
@@ -9,7 +9,10 @@ tool (
 	honnef.co/go/tools/cmd/staticcheck
 )
 
-require golang.org/x/image v0.47.0
+require (
+	github.com/google/licensecheck v0.3.1
+	golang.org/x/image v0.47.0
+)
 
 require (
 	github.com/BurntSushi/toml v1.6.0 // indirect
