@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"encoding/json"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +16,7 @@ import (
 func doctor(t *testing.T, env []string, args ...string) (exit int, said string) {
 	t.Helper()
 	cmd := exec.Command(binary, append([]string{"doctor"}, args...)...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ACCESSION_CACHE=" + cache}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ACCESSION_CACHE=" + cache, "ACCESSION_LISTEN=127.0.0.1:0"}, env...)
 	out, _ := cmd.Output() // the exit code says how it ended
 	return cmd.ProcessState.ExitCode(), string(out)
 }
@@ -51,16 +54,16 @@ func TestDoctorTellsWhatToInstall(t *testing.T) {
 	}
 	exit, said = doctor(t, bare, "--json")
 	var found []struct {
-		Name, Remedy string
-		OK           bool
+		Name, Remedy, Why, Command string
+		OK                         bool
 	}
 	if err := json.Unmarshal([]byte(said), &found); err != nil || exit == 0 {
 		t.Fatalf("exit %d, %v: %s", exit, err, said)
 	}
 	missing := []string{}
 	for _, f := range found {
-		if f.OK != (f.Remedy == "") {
-			t.Errorf("%+v", f)
+		if !f.OK && (f.Remedy == "" || f.Why == "" || f.Command == "") {
+			t.Errorf("a fault without what mends it: %+v", f)
 		}
 		if !f.OK {
 			missing = append(missing, f.Name)
@@ -71,5 +74,45 @@ func TestDoctorTellsWhatToInstall(t *testing.T) {
 	}
 	if exit, said := doctor(t, []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}); exit == 0 || !strings.Contains(said, "✗ clamd") {
 		t.Errorf("no clamd at the address: exit %d: %s", exit, said)
+	}
+}
+
+func TestDoctorLooksAtTheMachine(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	address := taken.Addr().String()
+	go func() { // something, and no accession
+		_ = http.Serve(taken, http.NotFoundHandler())
+	}()
+	data := filepath.Join(t.TempDir(), "data")
+	env := []string{"ACCESSION_CLAMD_ADDRESS=" + clamd}
+	exit, said := doctor(t, env, "--data", data, "--listen", address)
+	for _, advice := range []string{"✗ port", address + " is in use", "$ sudo ss -ltnp 'sport = :", "! data folder", "$ install -d -m 700 " + data, "✓ disk", "✓ limits", "clock"} {
+		if exit != 1 || !strings.Contains(said, advice) {
+			t.Errorf("exit %d, nothing of %q in:\n%s", exit, advice, said)
+		}
+	}
+	if exit, said := doctor(t, env, "--data", data, "--fix"); exit != 0 || !strings.Contains(said, "mended: install -d -m 700 "+data) {
+		t.Errorf("exit %d: %s", exit, said)
+	}
+	if err := os.Chmod(data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if exit, said := doctor(t, env, "--data", data); exit != 1 || !strings.Contains(said, "$ chmod 700 "+data) {
+		t.Errorf("exit %d: %s", exit, said)
+	}
+	exit, said = doctor(t, env, "--data", data, "--fix")
+	info, err := os.Stat(data)
+	if exit != 0 || !strings.Contains(said, "mended: chmod 700") || err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("exit %d, %v, %v: %s", exit, info.Mode(), err, said)
+	}
+	// The port of a running service is no fault.
+	s := start(t, options{})
+	if exit, said := doctor(t, env, "--listen", strings.TrimPrefix(s.url, "http://")); exit != 0 || !strings.Contains(said, "accession answers there") {
+		t.Errorf("exit %d: %s", exit, said)
 	}
 }

@@ -325,7 +325,7 @@ func TestNothingChangesWithoutItsAuditLine(t *testing.T) {
 			`SELECT group_concat(upload_id || status || sequence || received_bytes || reserved_bytes || used_bytes) FROM uploads`, `SELECT count(*) || '' FROM status_events`,
 			`SELECT count(*) || ' ' || sum(revoked_at) || ' ' || sum(expires_at) FROM credentials`, `SELECT count(*) || '' FROM withdrawals`, `SELECT count(*) || '' FROM parts`,
 			`SELECT count(*) || '' FROM external_references`, `SELECT count(*) || '' FROM revoked_tokens`, `SELECT count(*) || '' FROM idempotency_keys`,
-			`SELECT group_concat(org_id || audit_position || audit_hash || reserved_bytes || used_bytes || upload_count) FROM organizations`,
+			`SELECT group_concat(org_id || allowance_bytes || audit_position || audit_hash || reserved_bytes || used_bytes || upload_count) FROM organizations`,
 		} {
 			var part string
 			if err := db.QueryRow(query).Scan(&part); err != nil {
@@ -348,6 +348,7 @@ func TestNothingChangesWithoutItsAuditLine(t *testing.T) {
 		"issue":        issuing("", "harbour", "ai_reader"),
 		"revoke":       {method: "POST", path: "/admin/tenant-keys/credentials/" + credential + "/revoke", bearer: adminToken},
 		"rotate":       {method: "POST", path: "/admin/tenant-keys/credentials/" + credential + "/rotate", bearer: adminToken},
+		"quota":        allowing("harbour", 1<<30, ""),
 	}
 	before := state()
 	mustExec(t, db, `CREATE TRIGGER refuse BEFORE INSERT ON audit_lines BEGIN SELECT RAISE(ABORT, 'disk on fire'); END`)
@@ -364,7 +365,7 @@ func TestNothingChangesWithoutItsAuditLine(t *testing.T) {
 	}
 	s.context("harbour", reader, stored).want(t, 200, "") // reading is not stopped by it; it has a record of its own
 	mustExec(t, db, `DROP TRIGGER refuse`)
-	for _, name := range []string{"initiate", "the first part", "complete", "a text", "a correction", "a review", "withdraw", "issue", "rotate", "revoke"} {
+	for _, name := range []string{"initiate", "the first part", "complete", "a text", "a correction", "a review", "withdraw", "issue", "rotate", "revoke", "quota"} {
 		c := changes[name]
 		c.key = strings.ReplaceAll("key-of "+name, " ", "-")
 		if r := s.do(c); r.Status >= 300 || r.Header.Get("Idempotent-Replayed") != "" {

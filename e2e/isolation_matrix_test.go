@@ -14,6 +14,7 @@ type stranger struct {
 	name          string
 	client        oauthClient // of island; empty where it holds none
 	token, bearer string
+	seat          map[string]string // headers of a session
 }
 
 // target is what is asked about: harbour's, or nobody's.
@@ -73,6 +74,18 @@ var isolationRows = map[string]func(by stranger, org string, about target) call{
 	"getRetention": func(_ stranger, org string, _ target) call {
 		return call{method: "GET", path: "/admin/organizations/" + org + "/retention"}
 	},
+	"getOrganizationQuota": func(_ stranger, org string, _ target) call {
+		return call{method: "GET", path: "/admin/organizations/" + org + "/quota"}
+	},
+	"setQuota": func(_ stranger, org string, _ target) call {
+		return call{method: "PUT", path: "/admin/organizations/" + org + "/quota", json: map[string]any{"allowance_bytes": 1}}
+	},
+	"listOrganizations": func(_ stranger, _ string, about target) call {
+		return call{method: "GET", path: "/admin/organizations?cursor=" + about.org}
+	},
+	"searchAudit": func(_ stranger, _ string, about target) call {
+		return call{method: "GET", path: "/admin/audit?org_id=" + about.org + "&upload_id=" + about.upload + "&credential_id=" + about.credential}
+	},
 	"queueRescans": func(_ stranger, _ string, about target) call {
 		return call{method: "POST", path: "/admin/rescans", json: map[string]any{"org_id": about.org, "upload_id": about.upload}}
 	},
@@ -118,7 +131,7 @@ var isolationRows = map[string]func(by stranger, org string, about target) call{
 var aboutNobody = []string{
 	"getAccessPolicy", "getAuthorizationServerMetadata", "getCapabilities", "getHealth", "getIdentity", "getKeySet", "getOpenAPI", "getPortalConfig",
 	"getProtectedResourceMetadata", "getProtectedResourceMetadataOfMCP", "getMCPServerCard", "getMCPServerCardOfHost", "getLLMsText", "getSecurityText", "getReadiness", "getTenantKeyPolicy",
-	"getSandbox", "getSandboxKeys", "createSandboxKey", "echoSandbox", "batchSandbox", "listSigningKeys", "rotateSigningKey", "listEvidenceHeads", "rotateKeyEncryptionKey",
+	"getSandbox", "getSandboxKeys", "createSandboxKey", "echoSandbox", "batchSandbox", "createPortalSession", "getPortalSession", "deletePortalSession", "listSigningKeys", "rotateSigningKey", "listEvidenceHeads", "rotateKeyEncryptionKey", "getState",
 }
 
 func routeRow(name string) func(stranger, string, target) call {
@@ -171,7 +184,8 @@ func TestIsolationMatrix(t *testing.T) {
 	strangers := []stranger{{name: "nobody"}, {name: "a sandbox credential", token: s.do(call{method: "POST", path: "/api/v1/sandbox/keys"}).want(t, 201, "").field(t, "token")}}
 	for _, role := range []string{"solution_company_upload", "ai_reader"} {
 		c := s.oauthClient("island", role)
-		strangers = append(strangers, stranger{role, c, c.secret, ""}, stranger{role + " as Bearer", c, "", c.secret}, stranger{role + " by OAuth", c, "", s.accessToken(c)})
+		strangers = append(strangers, stranger{role, c, c.secret, "", nil}, stranger{role + " as Bearer", c, "", c.secret, nil},
+			stranger{role + " by OAuth", c, "", s.accessToken(c), nil}, stranger{role + " from a seat", c, "", "", s.seat(c, role)})
 	}
 	for _, by := range strangers {
 		for name, row := range isolationRows {
@@ -182,6 +196,9 @@ func TestIsolationMatrix(t *testing.T) {
 					c.token, c.bearer = by.token, by.bearer
 					if c.header["Content-Type"] != "" { // a client authenticates in its form
 						c.token, c.bearer = "", ""
+					}
+					if by.seat != nil && c.header == nil {
+						c.header = by.seat
 					}
 					if c.key = ""; c.method != "GET" {
 						c.key = client.NewIdempotencyKey()

@@ -29,6 +29,7 @@ var onPostgres = map[string]func(*testing.T){
 	"MCP tenants":              TestMCPTenantsOnOneConnection,
 	"MCP tools":                TestMCPToolsKeepToTheirOrganization,
 	"recall":                   TestRefusedContextIsRecalled,
+	"sessions":                 TestPortalSession,
 }
 
 func TestOnPostgres(t *testing.T) {

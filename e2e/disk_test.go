@@ -1,0 +1,166 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/accession/accession/client"
+)
+
+// partition mounts a file system of its own, in memory, that holds so many bytes. It is unmounted when the test ends.
+func partition(t *testing.T, bytes int) string {
+	t.Helper()
+	at := filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(at, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", at, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", bytes)); err != nil {
+		t.Fatalf("a disk of the test's own needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return at
+}
+
+// troubled is a service whose machine gets into trouble and out of it.
+type troubled struct {
+	partner
+	upload string
+}
+
+func trouble(t *testing.T, o options) *troubled {
+	t.Helper()
+	o.flags = append(o.flags, "--rate-limits", "off", "--part-size-bytes", "65536")
+	s := start(t, o)
+	p := s.partner("harbour")
+	return &troubled{p, p.initiate("note.txt", "text/plain", 65536)}
+}
+
+// wantTrouble asks for every kind of write: each is refused as want says it may be, tells when to come back, and nothing else;
+// /readyz names the check.
+func (d *troubled) wantTrouble(check string, codes ...string) {
+	d.t.Helper()
+	content := make([]byte, 65536)
+	rand.Read(content)
+	refused := 0
+	for _, c := range []call{
+		d.put(byPath, d.upload, 1, client.NewIdempotencyKey(), content),
+		d.initiating(),
+		d.withdrawing(d.upload, client.NewIdempotencyKey(), "trouble"), // last: it ends the upload
+	} {
+		r, what := d.do(c), c.method+" "+c.path
+		d.t.Logf("%s: %d %s", what, r.Status, r.Code)
+		known := false
+		for _, code := range codes {
+			known = known || r.Code == code
+		}
+		if r.Status < 300 {
+			continue // what had its room already
+		}
+		refused++
+		if !known || r.Header.Get("Retry-After") == "" {
+			d.t.Errorf("%s: want one of %v with Retry-After, got %d: %v %s", what, codes, r.Status, r.Header, r.Raw)
+		}
+		if bytes.Contains(r.Raw, []byte(d.data)) {
+			d.t.Errorf("%s tells too much: %s", what, r.Raw)
+		}
+	}
+	if refused == 0 {
+		d.t.Error("nothing was refused: the trouble is none")
+	}
+	r := d.do(call{method: "GET", path: "/readyz"}).want(d.t, 503, "service_unavailable")
+	if checks, _ := r.Details["checks"].(map[string]any); checks[check] != "failing" {
+		d.t.Errorf("readyz: %s", r.Raw)
+	}
+}
+
+func (d *troubled) initiating() call {
+	return call{
+		method: "POST", path: d.path("/partner-uploads/initiate"), token: d.token, key: client.NewIdempotencyKey(),
+		json: map[string]any{"filename": "note.txt", "content_type": "text/plain", "size_bytes": 3, "consent": consent()},
+	}
+}
+
+// wantRecovery: without a restart, and with the same credential.
+func (d *troubled) wantRecovery() {
+	d.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // what broke inside may take a moment to be made anew
+		r := d.do(call{method: "GET", path: "/readyz"})
+		if r.Status == 200 {
+			break
+		}
+		if time.Now().After(end) {
+			d.t.Fatalf("not ready again: %s", r.Raw)
+		}
+	}
+	id := d.send("note.txt", "text/plain", note("far-safe"))
+	d.wantReady(id)
+	d.withdraw(d.upload).want(d.t, 200, "")
+}
+
+func TestAFullDisk(t *testing.T) {
+	disk := partition(t, 24<<20)
+	d := trouble(t, options{data: filepath.Join(disk, "data")})
+	filler, err := os.Create(filepath.Join(disk, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer filler.Close()
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	d.wantTrouble("disk", "storage_full", "service_unavailable", "deletion_not_confirmed")
+	if err := os.Remove(filler.Name()); err != nil {
+		t.Fatal(err)
+	}
+	if err := filler.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.wantRecovery()
+}
+
+// A storage root that takes no more writes, as a file system does once its device has failed.
+func TestADiskThatBecomesReadOnly(t *testing.T) {
+	disk := partition(t, 64<<20)
+	d := trouble(t, options{flags: []string{"--blobs", filepath.Join(disk, "blobs")}})
+	remount := func(flags uintptr) {
+		t.Helper()
+		if err := unix.Mount("", disk, "", unix.MS_REMOUNT|flags, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remount(unix.MS_RDONLY)
+	d.wantTrouble("disk", "service_unavailable", "deletion_not_confirmed")
+	remount(0)
+	d.wantRecovery()
+}
+
+// A service that has no file descriptor left.
+func TestNoFileDescriptors(t *testing.T) {
+	d := trouble(t, options{})
+	d.do(d.initiating()).want(t, 200, "") // from here on one connection serves the test
+	pid := d.cmd.Process.Pid
+	var was unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &was); err != nil {
+		t.Fatal(err)
+	}
+	// What is open stays open; nothing gets a number of 3 or more any longer.
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: was.Max}, nil); err != nil {
+		t.Fatal(err)
+	}
+	d.wantTrouble("disk", "service_unavailable", "deletion_not_confirmed")
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &was, nil); err != nil {
+		t.Fatal(err)
+	}
+	d.wantRecovery()
+}
