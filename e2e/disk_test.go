@@ -43,14 +43,14 @@ func trouble(t *testing.T, o options) *troubled {
 	o.flags = append(o.flags, "--rate-limits", "off", "--part-size-bytes", "65536")
 	s := start(t, o)
 	p := s.partner("harbour")
-	return &troubled{p, p.initiate("note.txt", "text/plain", 65536)}
+	return &troubled{p, p.initiate("note.txt", "text/plain", 1)}
 }
 
 // wantTrouble asks for every kind of write: each is refused as want says it may be, tells when to come back, and nothing else;
-// /readyz names the check.
+// /readyz names the check. The part is one byte, which has come with its headers: a refusal before the body is there would end the connection.
 func (d *troubled) wantTrouble(check string, codes ...string) {
 	d.t.Helper()
-	content := make([]byte, 65536)
+	content := make([]byte, 1)
 	rand.Read(content)
 	refused := 0
 	for _, c := range []call{
@@ -124,6 +124,32 @@ func TestAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := filler.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.wantRecovery()
+}
+
+// A storage root that is full, while the databases have room: nothing more comes in, and withdrawal makes room.
+func TestAFullStorageRoot(t *testing.T) {
+	disk := partition(t, 24<<20)
+	d := trouble(t, options{flags: []string{"--blobs", filepath.Join(disk, "blobs")}})
+	kept := d.send("note.txt", "text/plain", note("full-hold"))
+	d.wantReady(kept)
+	filler, err := os.Create(filepath.Join(disk, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer filler.Close()
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	d.do(d.put(byPath, d.upload, 1, client.NewIdempotencyKey(), make([]byte, 1))).want(t, 507, "storage_full")
+	r := d.do(call{method: "GET", path: "/readyz"}).want(t, 200, "")
+	if !bytes.Contains(r.Raw, []byte(`"room":"failing"`)) || !bytes.Contains(r.Raw, []byte(`"disk":"ok"`)) {
+		t.Errorf("readyz: %s", r.Raw)
+	}
+	d.withdraw(kept).want(t, 200, "")
+	if err := os.Remove(filler.Name()); err != nil {
 		t.Fatal(err)
 	}
 	d.wantRecovery()

@@ -19,6 +19,7 @@ import (
 // kernel stands between a service and its file systems: it hears of every file and folder that the service makes durable, and may
 // answer with an I/O error instead. The service is the real binary; seccomp hands its calls of fsync and fdatasync to the test.
 type kernel struct {
+	over   chan struct{} // closed when the service is gone
 	t      testing.TB
 	socket string
 
@@ -84,7 +85,7 @@ func watch(t testing.TB, o *options) *kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kernel{t: t, socket: filepath.Join(dir, "s")}
+	k := &kernel{t: t, socket: filepath.Join(dir, "s"), over: make(chan struct{})}
 	l, err := net.Listen("unix", k.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +102,7 @@ func watch(t testing.TB, o *options) *kernel {
 	})
 	t.Cleanup(func() { // after the service is gone: that cleanup was registered later
 		_ = l.Close()
+		close(k.over)
 		serving.Wait()
 		_ = os.RemoveAll(dir)
 	})
@@ -150,8 +152,17 @@ func (k *kernel) serve(conn *net.UnixConn) {
 	}
 	for {
 		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		if _, err := unix.Poll(ready, -1); err == unix.EINTR {
+		n, err := unix.Poll(ready, 200)
+		if err == unix.EINTR {
 			continue
+		}
+		if n == 0 { // silence; a process that outlives the service must not outlive the test
+			select {
+			case <-k.over:
+				return
+			default:
+				continue
+			}
 		}
 		if ready[0].Revents&unix.POLLIN == 0 { // nobody is left who could ask
 			return

@@ -234,7 +234,7 @@ func TestHealthAndReadiness(t *testing.T) {
 		Status string
 		Checks map[string]string
 	}](t, r)
-	if ready.Status != "ready" || len(ready.Checks) != 6 || ready.Checks["disk"] != "ok" || ready.Checks["accepting"] != "ok" || ready.Checks["scanner"] != "ok" || ready.Checks["store"] != "ok" || ready.Checks["blobs"] != "ok" || ready.Checks["keys"] != "ok" {
+	if ready.Status != "ready" || len(ready.Checks) != 7 || ready.Checks["disk"] != "ok" || ready.Checks["room"] != "ok" || ready.Checks["accepting"] != "ok" || ready.Checks["scanner"] != "ok" || ready.Checks["store"] != "ok" || ready.Checks["blobs"] != "ok" || ready.Checks["keys"] != "ok" {
 		t.Errorf("readyz: %s", r.Raw)
 	}
 	s.do(call{method: "GET", path: "/api/v2/organizations"}).want(t, 404, "route_not_found")

@@ -31,6 +31,7 @@ func (svc *service) checks() []httpapi.Check {
 		{Name: "blobs", Readiness: ready(svc.vault.Ready)},
 		{Name: "keys", Readiness: ready(svc.keys.Ready)},
 		{Name: "disk", Readiness: ready(svc.diskUsable)},
+		{Name: "room", Readiness: ready(svc.diskRoom), Informs: true},
 		{Name: "scanner", Readiness: ready(svc.scannerAnswers), Informs: true},
 	}
 }

@@ -274,7 +274,8 @@ func (db *SQLite) runBatch(batch []*unit) error {
 		}
 		if u.err = run(u.fn, sqlQuerier{tx, db.damaged}); u.err != nil {
 			if _, err := tx.ExecContext(ctx, "ROLLBACK TO unit"); err != nil {
-				return err
+				// The engine has given up the whole transaction, of which the unit's error says why; it is no answer for the others.
+				return custody.Unavailable(fmt.Errorf("%w, after: %v", err, u.err))
 			}
 		}
 		if _, err := tx.ExecContext(ctx, "RELEASE unit"); err != nil {

@@ -2,11 +2,13 @@ package sqldb_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/sqldb"
 )
 
@@ -75,6 +77,25 @@ func TestSQLiteTellsOfADamagedFile(t *testing.T) {
 	}
 	exec(t, db, `UPDATE t SET n = 2`)
 	if n := count(t, db); n != 3 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// An engine that gives up the whole transaction, as SQLite does when a page cannot be written, leaves no savepoint to go back to: that is
+// unavailable for everybody in the batch, and the next batch begins anew.
+func TestSQLiteGivesUpATransaction(t *testing.T) {
+	db := open(t)
+	err := db.InTx(t.Context(), func(q sqldb.Querier) error {
+		if _, err := q.Exec(t.Context(), `ROLLBACK`); err != nil {
+			t.Error(err)
+		}
+		return custody.ErrConflict
+	})
+	if !unavailable(err) || errors.Is(err, custody.ErrConflict) {
+		t.Errorf("got %v", err)
+	}
+	exec(t, db, `INSERT INTO t VALUES ('after', 1)`)
+	if n := count(t, db); n != 1 {
 		t.Errorf("%d rows", n)
 	}
 }
