@@ -45,6 +45,7 @@ var chapters = []struct {
 	{"Operator handbook", []page{
 		{file: "operations.md", title: "Operations"},
 		{file: "custody.md", title: "What is promised"},
+		{file: "threat-model.md", title: "Threat model"},
 		{file: "architecture.md", title: "Architecture"},
 		{file: "quality.md", title: "Quality"},
 		{file: "scale.md", title: "Scale"},
