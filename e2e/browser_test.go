@@ -34,10 +34,12 @@ func browse(t testing.TB, flow string, env ...string) string {
 		t.Fatal(err)
 	}
 	dir := npmProject(t, "browser")
+	home := t.TempDir()
+	leavesNothing(t, home)
 	cmd := exec.CommandContext(t.Context(), mcpClients(t).node, filepath.Join(dir, flow+".mjs"))
 	cmd.Dir = dir
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "CHROMIUM=" + browser, "SCREENSHOTS=" + screenshots,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + t.TempDir(), "CHROMIUM=" + browser, "SCREENSHOTS=" + screenshots,
 	}, env...)
 	// Asked to end, it ends its browser first.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -44,7 +44,7 @@ func TestCommandLineScripts(t *testing.T) {
 			for name, value := range map[string]string{
 				"URL": s.url, "RELAY": between.url, "ORG": org, "HOME": home, "PATH": filepath.Dir(binary) + ":/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8",
 				"ACCESSION_CONSENT_USER_ID": "ada", "ACCESSION_CONSENT_EMAIL": "ada@harbour.example",
-				"ACCESSION_CACHE": cache, "SIGNATURES": signatures(), "GONE": freeAddress(t), "FREE": freeAddress(t),
+				"ACCESSION_CACHE": cache, "SIGNATURES": signatures(), "GONE": freeAddress(t),
 			} {
 				env.Setenv(name, value)
 			}

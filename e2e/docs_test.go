@@ -162,8 +162,11 @@ func (r *reader) follow(blocks []snippet) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "page.sh")
 	cmd.Dir, cmd.Env = r.dir, r.env
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	// Asked to end, with what it waits for, it ends the blocks that serve.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
+	leavesNothing(r.t, filepath.Join(r.dir, "home"))
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		r.t.Errorf("%v; the last block named is the one that fails:\n%s", err, said)

@@ -91,28 +91,75 @@ func TestDoctorLooksAtTheMachine(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	env := []string{"ACCESSION_CLAMD_ADDRESS=" + clamd}
 	exit, said := doctor(t, env, "--data", data, "--listen", address)
-	for _, advice := range []string{"✗ port", address + " is in use", "$ sudo ss -ltnp 'sport = :", "! data folder", "$ install -d -m 700 " + data, "✓ disk", "✓ limits", "clock"} {
+	for _, advice := range []string{"✗ port", address + " is in use", "$ sudo ss -ltnp 'sport = :", "! data folder", "$ install -d -m 700 ", "✓ disk", "✓ limits", "clock"} {
 		if exit != 1 || !strings.Contains(said, advice) {
 			t.Errorf("exit %d, nothing of %q in:\n%s", exit, advice, said)
 		}
-	}
-	if exit, said := doctor(t, env, "--data", data, "--fix"); exit != 0 || !strings.Contains(said, "mended: install -d -m 700 "+data) {
-		t.Errorf("exit %d: %s", exit, said)
-	}
-	if err := os.Chmod(data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if exit, said := doctor(t, env, "--data", data); exit != 1 || !strings.Contains(said, "$ chmod 700 "+data) {
-		t.Errorf("exit %d: %s", exit, said)
-	}
-	exit, said = doctor(t, env, "--data", data, "--fix")
-	info, err := os.Stat(data)
-	if exit != 0 || !strings.Contains(said, "mended: chmod 700") || err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("exit %d, %v, %v: %s", exit, info.Mode(), err, said)
 	}
 	// The port of a running service is no fault.
 	s := start(t, options{})
 	if exit, said := doctor(t, env, "--listen", strings.TrimPrefix(s.url, "http://")); exit != 0 || !strings.Contains(said, "accession answers there") {
 		t.Errorf("exit %d: %s", exit, said)
 	}
+}
+
+// --fix touches nothing but a folder that is a service's, and the caller's own; and says that it is mended only if it is.
+func TestDoctorMendsOnlyWhatIsItsOwn(t *testing.T) {
+	t.Parallel()
+	env := []string{"ACCESSION_CLAMD_ADDRESS=" + clamd}
+	data := filepath.Join(t.TempDir(), "data")
+	exit, said := doctor(t, env, "--data", data, "--fix")
+	_, err := os.Stat(data)
+	if os.Geteuid() == 0 { // the service's user could not use what root makes
+		if err == nil || strings.Contains(said, "mended") || !strings.Contains(said, "$ install -d -m 700 -o accession -g accession "+data) {
+			t.Errorf("made by root: exit %d, %v: %s", exit, err, said)
+		}
+	} else if exit != 0 || err != nil || !strings.Contains(said, "mended: install -d -m 700 "+data) {
+		t.Errorf("exit %d, %v: %s", exit, err, said)
+	}
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	chmod := func(mode os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(data, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantMode := func(mode os.FileMode) {
+		t.Helper()
+		if info, err := os.Stat(data); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("mode %v, want %v; %v: %s", info.Mode(), mode, err, said)
+		}
+	}
+
+	chmod(0o755) // holds nothing of a service, as /var/lib does
+	if exit, said = doctor(t, env, "--data", data, "--fix"); exit != 1 || strings.Contains(said, "mended") || strings.Contains(said, "$ chmod") || !strings.Contains(said, "no service's files are there") {
+		t.Errorf("exit %d: %s", exit, said)
+	}
+	wantMode(0o755)
+
+	if err := os.WriteFile(filepath.Join(data, "metadata.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exit, said = doctor(t, env, "--data", data); exit != 1 || !strings.Contains(said, "$ chmod 700 "+data) {
+		t.Errorf("exit %d: %s", exit, said)
+	}
+	wantMode(0o755)
+	if exit, said = doctor(t, env, "--data", data, "--fix"); exit != 0 || !strings.Contains(said, "mended: chmod 700 "+data) {
+		t.Errorf("exit %d: %s", exit, said)
+	}
+	wantMode(0o700)
+
+	if os.Geteuid() != 0 {
+		return // only root can give a folder away
+	}
+	chmod(0o755)
+	if err := os.Chown(data, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if exit, said = doctor(t, env, "--data", data, "--fix"); exit != 1 || strings.Contains(said, "mended") || !strings.Contains(said, "$ chmod 700 "+data) {
+		t.Errorf("another user's folder: exit %d: %s", exit, said)
+	}
+	wantMode(0o755)
 }

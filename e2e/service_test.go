@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/accession/accession/internal/scanner"
 	"github.com/accession/accession/internal/storetest/cluster"
@@ -224,14 +225,24 @@ func (s *service) cli(token string, args ...string) (stdout, stderr string, exit
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
+// freeAddress is an address that refuses connections, and is the test's alone until that ends: a socket that does not listen keeps the
+// system from giving its port to anybody, and leaves it to whoever asks for that port, as a service does that the test starts.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	kept, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Cleanup(func() { _ = unix.Close(kept) })
+	err = errors.Join(unix.SetsockoptInt(kept, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(kept, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", at.(*unix.SockaddrInet4).Port)
 }
 
 // tail collects what a process prints, and tells when a text was printed.

@@ -138,9 +138,14 @@ func TestPortalSession(t *testing.T) {
 	b.sitting("solution_company_upload").context("harbour", "", id).want(t, 403, "access_denied")
 	b.sitting("admin").do(call{method: "GET", path: "/admin/tenant-keys/credentials"}).want(t, 401, "credential_invalid")
 
-	b.signIn(island.secret) // another organization's credential takes the seat of its role
+	if r = b.signIn(island.secret); r.seats(t) != "ai_reader" { // another organization's credential keeps none of the seats
+		t.Errorf("with another organization's credential: %s", r.Raw)
+	}
+	b.sitting("solution_company_upload").do(quota).want(t, 401, "credential_invalid")
 	wantSameAnswer(t, b.sitting("ai_reader"), call{method: "GET", path: "/api/v1/organizations/harbour/ai-context/" + id}, call{method: "GET", path: "/api/v1/organizations/harbour/ai-context/" + missing})
 	b.sitting("ai_reader").context("harbour", "", id).want(t, 403, "access_denied")
+	b.signIn(company.secret)
+	b.signIn(reader.secret)
 	p.withdraw(id).want(t, 200, "")
 
 	if r = b.signIn(adminToken); r.seats(t) != "solution_company_upload ai_reader admin" {
@@ -151,6 +156,9 @@ func TestPortalSession(t *testing.T) {
 	b.sitting("solution_company_upload").do(quota).want(t, 401, "credential_invalid")
 	if r := b.do(call{method: "GET", path: signingIn}).want(t, 200, ""); r.seats(t) != "ai_reader admin" {
 		t.Errorf("after the revocation: %s", r.Raw)
+	}
+	if r = b.signIn(island.secret); r.seats(t) != "admin ai_reader" { // the administrator's stays
+		t.Errorf("beside the administrator's: %s", r.Raw)
 	}
 	last := b.signIn(island.secret).cookie(t)
 	b.signOut()

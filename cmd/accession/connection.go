@@ -38,7 +38,8 @@ type connection struct {
 	adminTokenFile string
 	json, quiet    bool
 
-	named  bool         // the command line names the profile
+	named  bool         // the command line names the profile: what that holds goes before the environment
+	theirs bool         // the address is the profile's
 	chosen profile      // by --profile, the environment, or as the one in use; zero: none
 	reader bool         // what the command does takes an AI reader's credential
 	say    func(string) // where notes go; nil: to standard error
@@ -51,7 +52,7 @@ func (c *connection) register(app *App, cmd *cobra.Command, token, admin bool) {
 	flags.SortFlags = false
 	flags.StringVar(&c.org, "org", app.Getenv(envOrg), "organization the credential is bound to ($"+envOrg+")")
 	flags.StringVar(&c.server, "server", app.Getenv(envServer), "address of the service ($"+envServer+"); default: the profile's, or "+defaultServer)
-	flags.StringVar(&c.profileName, "profile", app.Getenv(envProfile), "profile for what is not given otherwise ($"+envProfile+"); default: the one in use")
+	flags.StringVar(&c.profileName, "profile", app.Getenv(envProfile), "profile, before the environment; $"+envProfile+" or the one in use goes after it")
 	if token {
 		flags.StringVar(&c.tokenFile, "token-file", "", "file with the credential, - for standard input; default $"+envToken)
 	}
@@ -60,13 +61,13 @@ func (c *connection) register(app *App, cmd *cobra.Command, token, admin bool) {
 	}
 	flags.BoolVar(&c.json, "json", false, "print the data object as JSON")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
-	cmd.PreRunE = func(*cobra.Command, []string) error { return c.resolve(flags.Changed("profile")) }
+	cmd.PreRunE = func(*cobra.Command, []string) error { return c.resolve(flags.Changed) }
 }
 
-// resolve takes from the profile what neither a flag nor the environment gave.
-func (c *connection) resolve(named bool) error {
-	c.named = named
-	name := c.profileName
+// resolve takes from the profile what neither a flag nor the environment gave; from one that a flag names, whatever no flag gave.
+func (c *connection) resolve(given func(flag string) bool) error {
+	name, named := c.profileName, given("profile")
+	c.named = named && name != ""
 	kept, err := c.app.profiles()
 	switch {
 	case errors.Is(err, fs.ErrPermission) && name == "":
@@ -83,6 +84,13 @@ func (c *connection) resolve(named bool) error {
 		}
 		c.profileName = name
 	}
+	if c.named && !given("server") {
+		c.server = c.chosen.URL
+	}
+	if c.named && !given("org") {
+		c.org = first(c.chosen.Org, c.org)
+	}
+	c.theirs = name != "" && !given("server") && (c.named || c.server == "")
 	c.server, c.org = first(c.server, c.chosen.URL, defaultServer), first(c.org, c.chosen.Org)
 	return nil
 }
@@ -105,13 +113,65 @@ func sameAddress(a, b string) bool {
 		strings.TrimRight(one.Path, "/") == strings.TrimRight(two.Path, "/")
 }
 
-// fromProfile is a credential of the profile. It is sent nowhere but to the profile's own address.
-func (c *connection) fromProfile(token string) (string, error) {
-	if token != "" && !sameAddress(c.server, c.chosen.URL) {
-		return "", &adviceError{usagef("the credential of profile %s belongs to %s and is not sent to %s", c.profileName, maskURL(c.chosen.URL), maskURL(c.server)),
-			"give a credential of that service in " + envToken + " or with --token-file, or choose its profile"}
+// fromFlag is the credential, or the admin token, in the file that a flag names.
+func (c *connection) fromFlag(admin bool) (string, error) {
+	file := c.tokenFile
+	if admin {
+		file = c.adminTokenFile
+	}
+	if file == "" {
+		return "", nil
+	}
+	return c.secret(file)
+}
+
+// fromEnvironment is the one in the environment. To a profile's address it is sent only where ACCESSION_URL says the same: it may be
+// another service's.
+func (c *connection) fromEnvironment(admin bool) (string, error) {
+	variable := envToken
+	if admin {
+		variable = envAdminToken
+	}
+	token := strings.TrimSpace(c.app.Getenv(variable))
+	if token != "" && c.theirs && !sameAddress(c.app.Getenv(envServer), c.server) {
+		return "", &adviceError{usagef("%s is set, and nothing says that it belongs to %s, the address of profile %s: it is not sent there", variable, maskURL(c.server), c.profileName),
+			"unset " + variable + " to use what the profile holds, or set " + envServer + " to the address that it belongs to"}
 	}
 	return token, nil
+}
+
+// fromProfile is the profile's own. It is sent nowhere but to the profile's own address.
+func (c *connection) fromProfile(admin bool) (string, error) {
+	token := c.chosen.AdminToken
+	switch {
+	case admin:
+	case c.reader:
+		token = first(c.chosen.Reader, c.chosen.Credential)
+	default:
+		token = first(c.chosen.Credential, c.chosen.Reader)
+	}
+	if token != "" && !sameAddress(c.server, c.chosen.URL) {
+		return "", &adviceError{usagef("the credential of profile %s belongs to %s and is not sent to %s", c.profileName, maskURL(c.chosen.URL), maskURL(c.server)),
+			"name a file with a credential of that service, or choose its profile"}
+	}
+	return token, nil
+}
+
+// credential is the first that there is: by flag, environment, profile, or, where a flag names the profile, by flag, profile,
+// environment; of each the kinds in their order: false is the organization's, true the admin token. Empty: none.
+func (c *connection) credential(kinds ...bool) (token string, admin bool, err error) {
+	sources := []func(bool) (string, error){c.fromFlag, c.fromEnvironment, c.fromProfile}
+	if c.named {
+		sources[1], sources[2] = sources[2], sources[1]
+	}
+	for _, from := range sources {
+		for _, admin := range kinds {
+			if token, err := from(admin); token != "" || err != nil {
+				return token, admin, err
+			}
+		}
+	}
+	return "", false, nil
 }
 
 func (a *App) env(name, otherwise string) string {
@@ -142,52 +202,27 @@ func (c *connection) needOrg() error {
 
 // open returns a client with the organization's credential, or, where admin is allowed and only that is there, the admin token.
 func (c *connection) open(admin bool) (*client.Client, error) {
-	token, err := c.secret(c.tokenFile, envToken)
-	if err != nil {
+	kinds := []bool{false}
+	if admin {
+		kinds = append(kinds, true)
+	}
+	token, isAdmin, err := c.credential(kinds...)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if token != "" && c.tokenFile == "" && c.named && c.chosen.Credential+c.chosen.Reader != "" {
-		c.note("%s is set, and goes before the credential of profile %s", envToken, c.profileName)
-	}
-	options := []client.Option{client.WithToken(token)}
-	if token == "" && admin {
-		if token, err = c.secret(c.adminTokenFile, envAdminToken); err != nil {
-			return nil, err
-		}
-		options = []client.Option{client.WithAdminToken(token)}
-	}
-	if token == "" {
-		kept := first(c.chosen.Credential, c.chosen.Reader)
-		if c.reader {
-			kept = first(c.chosen.Reader, c.chosen.Credential)
-		}
-		if token, err = c.fromProfile(kept); err != nil {
-			return nil, err
-		}
-		options = []client.Option{client.WithToken(token)}
-	}
-	if token == "" && admin {
-		if token, err = c.fromProfile(c.chosen.AdminToken); err != nil {
-			return nil, err
-		}
-		options = []client.Option{client.WithAdminToken(token)}
-	}
-	if token == "" {
+	case token == "":
 		return nil, usagef("no credential: set %s, name a file with --token-file, or keep one in a profile (accession profile add)", envToken)
+	case isAdmin:
+		return c.dial(client.WithAdminToken(token))
 	}
-	return c.dial(options...)
+	return c.dial(client.WithToken(token))
 }
 
 // openAdmin returns a client with the admin token.
 func (c *connection) openAdmin() (*client.Client, error) {
-	token, err := c.secret(c.adminTokenFile, envAdminToken)
+	token, _, err := c.credential(true)
 	if err != nil {
 		return nil, err
-	}
-	if token == "" {
-		if token, err = c.fromProfile(c.chosen.AdminToken); err != nil {
-			return nil, err
-		}
 	}
 	if token == "" {
 		return nil, usagef("no admin token: set %s, name a file with --admin-token-file, or keep it in a profile (accession profile add)", envAdminToken)
@@ -211,14 +246,8 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// secret reads a credential from a file, or else from the environment. It never appears in an error.
-func (c *connection) secret(file, variable string) (string, error) {
-	if file == "" {
-		if variable == "" {
-			return "", nil
-		}
-		return strings.TrimSpace(c.app.Getenv(variable)), nil
-	}
+// secret reads a credential from a file, or from standard input where that is -. It never appears in an error.
+func (c *connection) secret(file string) (string, error) {
 	var source io.Reader = c.app.Stdin
 	if file != "-" {
 		opened, err := os.Open(file)

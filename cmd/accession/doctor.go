@@ -22,7 +22,8 @@ type finding struct {
 	Command string `json:"command,omitempty"` // exactly what mends it
 	Fixed   bool   `json:"fixed,omitempty"`   // by --fix
 
-	fix func() error // what Command does, where that is safe
+	fix   func() error   // what Command does, where that is safe
+	again func() finding // examines once more what fix has changed
 }
 
 func newDoctorCommand(app *App) *cobra.Command {
@@ -32,8 +33,9 @@ func newDoctorCommand(app *App) *cobra.Command {
 		Use:   "doctor",
 		Short: "Tell what is missing on the service's machine, why it matters, and the command that mends it",
 		Long: `Looks at the machine of a service: engines, their versions and signatures, the cage, folders, disk, port, clock and limits.
-Each finding says what is wrong, why it matters, and the command that mends it. --fix runs those that only make folders or take
-rights from others; it installs nothing. accession doctor client looks at the way from this computer to a service.`,
+Each finding says what is wrong, why it matters, and the command that mends it. --fix makes the data folder, if you are not root,
+and takes rights on it from others, if it holds a service's files of yours; it installs nothing. accession doctor client looks at
+the way from this computer to a service.`,
 		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.load(cmd.Flags()); err != nil {
@@ -54,7 +56,7 @@ rights from others; it installs nothing. accession doctor client looks at the wa
 		},
 	}
 	s.flags(cmd.Flags(), app.Getenv)
-	cmd.Flags().BoolVar(&fix, "fix", false, "make missing folders and take rights from others; nothing else")
+	cmd.Flags().BoolVar(&fix, "fix", false, "make your data folder, or take rights on it from others; nothing else")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
 	cmd.AddCommand(newDoctorClientCommand(app))
 	return cmd
@@ -69,8 +71,11 @@ func (a *App) diagnosis(found []finding, fix, asJSON bool) error {
 		if fix && f.fix != nil {
 			if err := f.fix(); err != nil {
 				f.Detail += "; not mended: " + err.Error()
+			} else if now := f.again(); now.OK && now.Remedy == "" {
+				f.OK, f.Fixed, f.Detail = true, true, now.Detail
 			} else {
-				f.OK, f.Fixed = true, true
+				*f = now
+				f.complete()
 			}
 		}
 		if !f.OK {

@@ -32,7 +32,7 @@ rights on the profiles from others.`,
 		Args: positional(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := app.examineProfiles(fix)
-			if err := conn.resolve(cmd.Flags().Changed("profile")); err != nil {
+			if err := conn.resolve(cmd.Flags().Changed); err != nil {
 				// What is wrong with the profiles is a finding; what is wrong with the command line is not.
 				if len(found) == 0 || found[0].OK {
 					return err
@@ -63,8 +63,14 @@ func (a *App) examineProfiles(fix bool) []finding {
 		f.OK, f.Detail = false, fmt.Sprintf("%s: mode %04o", path, mode)
 		f.Remedy, f.Command = "others can read it: take their rights, and have the credentials rotated if somebody did", "chmod 600 "+path
 		if fix {
-			if err := os.Chmod(path, 0o600); err == nil {
-				f.OK, f.Fixed = true, true
+			err := os.Chmod(path, 0o600)
+			if err == nil {
+				_, err = a.profiles() // it may be another user's, too
+			}
+			if err == nil {
+				f.OK, f.Fixed, f.Detail = true, true, path
+			} else {
+				f.Detail, f.Remedy, f.Command = err.Error(), first(nextStep(err), "look at the file"), ""
 			}
 		}
 	} else if _, err := a.profiles(); err != nil {
@@ -155,19 +161,29 @@ func timeDifference(difference time.Duration) finding {
 
 // examineCredentials asks with each credential for what it may read. None at all is no fault.
 func (c *connection) examineCredentials(ctx context.Context) (found []finding) {
-	given, err := c.secret(c.tokenFile, envToken)
-	if err != nil {
-		return []finding{{Name: "credential", Detail: err.Error(), Remedy: "name a file that holds the credential", Why: "without it nothing can be done"}}
-	}
 	kept := c.chosen
-	if given != "" {
-		kept.Credential, kept.Reader = given, ""
-	} else if !sameAddress(c.server, c.chosen.URL) {
+	if !sameAddress(c.server, c.chosen.URL) {
 		kept = profile{}
 	}
-	admin, err := c.secret(c.adminTokenFile, envAdminToken)
-	if err == nil && admin != "" {
-		kept.AdminToken = admin
+	for _, one := range []struct {
+		name  string
+		admin bool
+		kept  bool
+		take  func(token string)
+	}{
+		{"credential", false, kept.Credential+kept.Reader != "", func(token string) { kept.Credential, kept.Reader = token, "" }},
+		{"admin token", true, kept.AdminToken != "", func(token string) { kept.AdminToken = token }},
+	} {
+		given, err := c.fromFlag(one.admin)
+		if given == "" && err == nil && !(c.named && one.kept) {
+			given, err = c.fromEnvironment(one.admin)
+		}
+		if err != nil {
+			found = append(found, finding{Name: one.name, Detail: err.Error(), Remedy: first(nextStep(err), "name a file that holds it"), Why: "without it nothing can be done"})
+			one.take("")
+		} else if given != "" {
+			one.take(given)
+		}
 	}
 	for _, one := range []struct{ name, token string }{{"credential", kept.Credential}, {"reader", kept.Reader}} {
 		if one.token != "" {

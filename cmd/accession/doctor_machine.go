@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -22,46 +20,6 @@ const (
 	roomyBytes     = 32 << 30 // staging and quarantine of two uploads of the largest size
 	leastFiles     = 4096     // open at once: connections, parts, engines
 )
-
-// examineFolder looks at the data folder: that it is there, its own user's, and writable.
-func examineFolder(data string) finding {
-	f := finding{Name: "data folder", Detail: data, Why: "keys, metadata and sealed documents lie there"}
-	info, err := os.Stat(data)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		above := data
-		for _, err = os.Stat(above); err != nil && above != filepath.Dir(above); _, err = os.Stat(above) {
-			above = filepath.Dir(above)
-		}
-		f.OK = unix.Access(above, unix.W_OK) == nil // serve makes it at its first start
-		f.Detail += ": not there"
-		f.Remedy, f.Command = "make it, for the user that runs the service", "install -d -m 700 "+data
-		f.fix = func() error { return os.MkdirAll(data, 0o700) }
-		return f
-	case err != nil:
-		f.Detail, f.Remedy = err.Error(), "let the user that runs the service reach it"
-		return f
-	case !info.IsDir():
-		f.Remedy = "it is no folder: name another with --data, or move it away"
-		return f
-	case info.Mode().Perm()&0o007 != 0:
-		f.Detail += fmt.Sprintf(": mode %04o", info.Mode().Perm())
-		f.Remedy, f.Command = "every user of the machine can get in: take their rights", "chmod 700 "+data
-		f.fix = func() error { return os.Chmod(data, 0o700) }
-		return f
-	}
-	if probe, err := os.CreateTemp(data, ".doctor-*"); err != nil {
-		f.Detail += ": not writable"
-		f.Remedy, f.Command = "run this as the user of the service, or give that user the folder", fmt.Sprintf("sudo chown -R %d %s", os.Geteuid(), data)
-	} else {
-		_, err = probe.WriteString("x")
-		err = errors.Join(err, probe.Sync(), probe.Close(), os.Remove(probe.Name()))
-		if f.OK = err == nil; !f.OK {
-			f.Detail, f.Remedy = err.Error(), "what is written there does not stay: look at the disk (dmesg, smartctl)"
-		}
-	}
-	return f
-}
 
 // examineDisk looks at the room below the data folder, or where it would be made.
 func examineDisk(data string) finding {

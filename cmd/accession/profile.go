@@ -19,8 +19,9 @@ func newProfileCommand(app *App) *cobra.Command {
 		Use:   "profile",
 		Short: "Keep the address of a service, an organization and credentials under a name",
 		Long: `Keeps the address of a service, an organization and its credentials under a name, in profiles.json (mode 0600) in the
-user's configuration folder. --profile NAME or ` + envProfile + ` chooses one; without, the one in use. A flag goes before the
-environment, the environment before the profile. A profile's credential is sent to the profile's address only.`,
+user's configuration folder. ` + envProfile + ` chooses one; without, the one in use. A flag goes before the environment, the environment
+before that profile. --profile NAME chooses one too, and what it holds goes before the environment. A profile's credential is sent
+to the profile's address only, and one of the environment to no profile's address but that which ` + envServer + ` names.`,
 		Args: noSuchCommand,
 
 		SuggestionsMinimumDistance: 2,
@@ -152,7 +153,7 @@ func (a *App) readCredentials(p *profile, credentialFile, readerFile, adminFile 
 		if s.file == "" {
 			continue
 		}
-		token, err := conn.secret(s.file, "")
+		token, err := conn.secret(s.file)
 		if err != nil {
 			return err
 		}

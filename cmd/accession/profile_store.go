@@ -50,9 +50,21 @@ func (a *App) configFolder() (string, error) {
 	return "", errNoConfigFolder
 }
 
+// profilesFile is where the profiles lie or would lie; where a symbolic link leads, if there is one.
 func (a *App) profilesFile() (string, error) {
 	folder, err := a.configFolder()
-	return filepath.Join(folder, "profiles.json"), err
+	path := filepath.Join(folder, "profiles.json")
+	if err != nil {
+		return path, err
+	}
+	if link, err := os.Lstat(path); err != nil || link.Mode()&fs.ModeSymlink == 0 {
+		return path, nil
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return path, usagef("%s is a symbolic link to no file that this user can reach; make the file, or remove the link", path)
+	}
+	return real, keptFrom(folder, path) // who could write there could have the link lead elsewhere
 }
 
 // profiles reads the user's profiles; none where there is no file. A file that others can read is refused: what it holds has to be
@@ -60,8 +72,11 @@ func (a *App) profilesFile() (string, error) {
 func (a *App) profiles() (*profiles, error) {
 	none := &profiles{Profiles: map[string]profile{}}
 	path, err := a.profilesFile()
-	if err != nil {
+	if errors.Is(err, errNoConfigFolder) {
 		return none, nil // nowhere to keep them: there are none
+	}
+	if err != nil {
+		return nil, err
 	}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,10 +125,6 @@ func keptPrivate(file *os.File, path string) error {
 	if err != nil {
 		return fmt.Errorf("the profiles cannot be read: %w", err)
 	}
-	folder, err := os.Stat(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("the profiles cannot be read: %w", err)
-	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.Mode().IsRegular():
@@ -121,10 +132,20 @@ func keptPrivate(file *os.File, path string) error {
 	case info.Mode().Perm()&0o077 != 0:
 		return &adviceError{usagef("%s can be read by other users: its credentials are not used", path),
 			"chmod 600 " + path + "; if others did read it, have the credentials rotated"}
-	case folder.Mode().Perm()&0o022 != 0:
-		return &adviceError{usagef("others can write to %s: its profiles are not used", filepath.Dir(path)), "chmod 700 " + filepath.Dir(path)}
 	case ok && int(owner.Uid) != os.Geteuid():
 		return &adviceError{usagef("%s belongs to another user: its credentials are not used", path), "make profiles of your own, or set XDG_CONFIG_HOME"}
+	}
+	return keptFrom(filepath.Dir(path), path)
+}
+
+// keptFrom refuses a folder in which another user could put another file in the place of path.
+func keptFrom(folder, path string) error {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return fmt.Errorf("the profiles cannot be read: %w", err)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return &adviceError{usagef("others can write to %s: %s is not used", folder, filepath.Base(path)), "chmod 700 " + folder}
 	}
 	return nil
 }
@@ -132,8 +153,11 @@ func keptPrivate(file *os.File, path string) error {
 // changeProfiles reads, changes and writes the profiles while no other command does. A crash leaves those before or these.
 func (a *App) changeProfiles(change func(*profiles) error) error {
 	path, err := a.profilesFile()
-	if err != nil {
+	if errors.Is(err, errNoConfigFolder) {
 		return &usageError{err.Error()}
+	}
+	if err != nil {
+		return err
 	}
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -146,6 +170,9 @@ func (a *App) changeProfiles(change func(*profiles) error) error {
 	defer lock.Close()
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("the folder of profiles cannot be locked: %w", err)
+	}
+	if err := keptFrom(folder, path); err != nil {
+		return err
 	}
 	kept, err := a.profiles()
 	if err != nil {

@@ -45,16 +45,20 @@ func TestProfileIsUsed(t *testing.T) {
 
 func TestProfilePrecedence(t *testing.T) {
 	s := keepsProfiles(t)
-	s.env[envToken] = "acc_other"
-	if got := s.run("quota"); got.code != exitNotAuthorised || strings.Contains(got.stderr, "goes before") {
-		t.Errorf("%+v", got)
-	}
-	s.run("quota", "--profile", "harbour").want(t, exitNotAuthorised, "", envToken+" is set, and goes before the credential of profile harbour")
+	s.env[envServer], s.env[envToken] = s.service.URL, "acc_other"
+	s.run("quota").want(t, exitNotAuthorised, "", "")
+	s.run("quota", "--token-file", s.token(clienttest.UploadToken)).want(t, exitOK, "allowance", "")
+	s.run("quota", "--profile", "harbour").want(t, exitOK, "allowance", "")
 	delete(s.env, envToken)
 	s.env[envOrg] = "elsewhere"
 	s.run("quota").want(t, exitNotFound, "", "")
 	s.run("quota", "--org", clienttest.Org).want(t, exitOK, "allowance", "")
+	s.run("quota", "--profile", "harbour").want(t, exitOK, "allowance", "")
+	s.run("quota", "--profile", "harbour", "--org", "elsewhere").want(t, exitNotFound, "", "")
+	s.env[envServer] = "http://127.0.0.1:9"
+	s.run("quota", "--profile", "harbour").want(t, exitOK, "allowance", "")
 	delete(s.env, envOrg)
+	delete(s.env, envServer)
 
 	s.stdin = "acc_of_another_service"
 	s.run("profile", "add", "other", "--url", "http://127.0.0.1:9", "--org", "o", "--credential-file", "-").want(t, exitOK, "added other\n", "")
@@ -73,8 +77,8 @@ func TestCredentialGoesToItsOwnAddressOnly(t *testing.T) {
 	before := len(s.service.Calls(""))
 	s.run("profile", "add", "far", "--url", "http://127.0.0.1:9", "--org", clienttest.Org, "--credential-file", s.token("acc_far")).want(t, exitOK, "", "")
 	s.run("quota", "--profile", "far", "--server", s.service.URL).want(t, exitUsage, "", "is not sent to")
-	s.env[envServer] = s.service.URL
-	s.run("quota", "--profile", "far").want(t, exitUsage, "", "is not sent to")
+	s.env[envServer], s.env[envProfile] = s.service.URL, "far"
+	s.run("quota").want(t, exitUsage, "", "is not sent to")
 	if len(s.service.Calls("")) != before {
 		t.Error("the credential of another service was sent")
 	}
@@ -85,6 +89,49 @@ func TestCredentialGoesToItsOwnAddressOnly(t *testing.T) {
 	if err != nil || strings.Contains(string(content), "acc_far") {
 		t.Errorf("the credential of the old address is kept, or %v", err)
 	}
+}
+
+// A credential of the environment is sent to a profile's address only where the environment says that it belongs there.
+func TestCredentialOfTheEnvironmentGoesToNoProfile(t *testing.T) {
+	s := keepsProfiles(t)
+	bare := "bare" // an address without credentials, to which the environment's could go
+	s.stdin = "acc_of_a_reader"
+	s.run("profile", "add", bare, "--url", s.service.URL, "--org", clienttest.Org, "--reader-file", "-").want(t, exitOK, "", "")
+	content, err := os.ReadFile(s.profilesFile())
+	if err == nil {
+		err = os.WriteFile(s.profilesFile(), []byte(strings.ReplaceAll(string(content), `"reader": "acc_of_a_reader"`, `"reader": ""`)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(s.service.Calls(""))
+	s.env[envToken], s.env[envAdminToken] = "acc_of_another_service", "an admin token of another service"
+	const quota, admin = envToken + " is set, and nothing says that it belongs to", envAdminToken + " is set, and nothing says that it belongs to"
+	for _, how := range []struct {
+		env, flag, address string
+	}{{flag: bare}, {env: bare}, {flag: bare, address: "http://127.0.0.1:9"}} {
+		s.env[envProfile], s.env[envServer] = how.env, how.address
+		args := []string{}
+		if how.flag != "" {
+			args = append(args, "--profile", how.flag)
+		}
+		s.run(append([]string{"quota"}, args...)...).want(t, exitUsage, "", quota)
+		s.run(append([]string{"credentials", "list"}, args...)...).want(t, exitUsage, "", admin)
+		s.run(append([]string{"doctor", "client"}, args...)...).want(t, exitFailure, quota, "findings")
+		s.run(append([]string{"doctor", "client"}, args...)...).want(t, exitFailure, admin, "findings")
+	}
+	delete(s.env, envProfile)
+	delete(s.env, envServer)
+	s.run("quota").want(t, exitUsage, "", quota) // the profile in use
+	for _, call := range s.service.Calls("")[before:] {
+		t.Errorf("asked for %v", call)
+	}
+	// What the profile has goes before it, and what belongs to the same address is sent.
+	s.run("quota", "--profile", "harbour").want(t, exitOK, "allowance", "")
+	s.env[envServer], s.env[envToken], s.env[envAdminToken] = s.service.URL+"/", clienttest.UploadToken, clienttest.AdminToken
+	s.run("quota", "--profile", bare).want(t, exitOK, "allowance", "")
+	s.run("credentials", "issue", "--role", "ai_reader", "--profile", bare).want(t, exitOK, clienttest.ReaderToken, "")
+	s.run("doctor", "client", "--profile", bare).want(t, exitFailure, "accepted for", "")
 }
 
 // token is a private file with a token.
@@ -121,6 +168,65 @@ func TestProfilesThatOthersCanReadAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.run("quota").want(t, exitUsage, "", "chmod 700")
+	// What is mended is looked at again: here the folder is left.
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.run("doctor", "client", "--fix"); got.code != exitFailure || strings.Contains(got.stdout, "mended") || !strings.Contains(got.stdout, "chmod 700 "+filepath.Dir(path)) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Credentials are not written to where they would not be read: the folder is looked at before, not only once there is a file.
+func TestProfilesAreNotWrittenWhereOthersWrite(t *testing.T) {
+	s := keepsProfiles(t)
+	folder := filepath.Dir(s.profilesFile())
+	if err := errors.Join(os.Remove(s.profilesFile()), os.Chmod(folder, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	s.stdin = clienttest.UploadToken
+	s.run("profile", "add", "harbour", "--url", s.service.URL, "--credential-file", "-").want(t, exitUsage, "", "chmod 700 "+folder)
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 0 {
+		t.Errorf("written all the same: %v, %v", left, err)
+	}
+}
+
+func TestProfilesBehindALink(t *testing.T) {
+	s := keepsProfiles(t)
+	link, elsewhere := s.profilesFile(), filepath.Join(t.TempDir(), "private")
+	real := filepath.Join(elsewhere, "mine.json")
+	if err := errors.Join(os.Mkdir(elsewhere, 0o700), os.Rename(link, real), os.Symlink(real, link)); err != nil {
+		t.Fatal(err)
+	}
+	s.stdin = clienttest.ReaderToken
+	s.run("profile", "add", "harbour", "--update", "--reader-file", "-").want(t, exitOK, "changed harbour", "")
+	if to, err := os.Readlink(link); err != nil || to != real {
+		t.Errorf("the link leads to %q: %v", to, err)
+	}
+	if content, err := os.ReadFile(real); err != nil || !strings.Contains(string(content), clienttest.ReaderToken) {
+		t.Errorf("the file behind the link was not changed: %v", err)
+	}
+	s.run("quota").want(t, exitOK, "allowance", "")
+	// Neither the link's folder nor the file's may be anybody's.
+	for _, folder := range []string{filepath.Dir(link), elsewhere} {
+		if err := os.Chmod(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		s.run("quota").want(t, exitUsage, "", "chmod 700 "+folder)
+		s.run("profile", "use", "harbour").want(t, exitUsage, "", "chmod 700 "+folder)
+		if err := os.Chmod(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(real, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.run("quota").want(t, exitUsage, "", "chmod 600 "+real)
+	if err := os.Remove(real); err != nil {
+		t.Fatal(err)
+	}
+	s.run("profile", "add", "harbour", "--url", s.service.URL, "--credential-file", "-").want(t, exitUsage, "", "symbolic link")
+	s.run("quota").want(t, exitUsage, "", "symbolic link")
 }
 
 func TestProfilesAreShownMasked(t *testing.T) {

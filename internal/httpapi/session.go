@@ -19,7 +19,8 @@ type sessions struct{ room Sessions }
 
 // Sessions knows who has signed in.
 type Sessions interface {
-	// SignIn gives a cookie for a credential or the admin token, whose seat is the last; it takes over the others of the session before.
+	// SignIn gives a cookie for a credential or the admin token, whose seat is the last; of the session before it takes over the administrator's and those
+	// of the same organization.
 	SignIn(ctx context.Context, token, before string) (cookie string, s custody.Session, err error)
 	Session(ctx context.Context, cookie string) (custody.Session, error)
 	// Seated is the caller that the seat's credential is.
@@ -70,7 +71,7 @@ func (s sessions) mount(d *door) {
 
 	op.name, op.method, op.body, op.class, op.summary = "createPortalSession", http.MethodPost, bodyJSON, ratelimit.Token, "Sign in to the portal"
 	op.doc = "Exchanges a tenant credential, or the admin token, for a session cookie: HttpOnly, SameSite=Strict, good for 8 hours. Signing in again adds the credential's role to the session, " +
-		"or replaces it, and changes the cookie. The session dies with the credential. A program needs none: it sends its credential."
+		"or replaces it, ends the seats of any other organization, and changes the cookie. The session dies with the credential. A program needs none: it sends its credential."
 	op.answers = map[int]reflect.Type{200: says[sessionView]()}
 	mount(d, op, func(ctx context.Context, x *exchange, in *signInInput) (answer, error) {
 		cookie, session, err := s.room.SignIn(ctx, in.Body.Credential, x.cookie)

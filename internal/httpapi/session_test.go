@@ -88,11 +88,24 @@ func TestSeatsAreTheirCredentials(t *testing.T) {
 	b.call("GET", base+"/quota", nil, second, asCompany).succeeds(t, 200)
 	b.call("GET", base+"/ai-context/up_1", nil, second, asReader).succeeds(t, 200)
 
-	third, r := b.signIn(rival, second) // replaces the seat of the same role
+	planted, r := b.signIn(rival, second) // adopts no seat of another organization, and leaves none to it
+	if r.roles() != "ai_reader" {
+		t.Errorf("another organization's credential gave %s", r.raw)
+	}
+	b.call("GET", base+"/ai-context/up_1", nil, planted, asReader).wants(t, 403, custody.CodeAccessDenied)
+	b.call("GET", base+"/quota", nil, planted, asCompany).wants(t, 401, custody.CodeCredentialInvalid)
+	second, r = b.signIn(company, planted)
+	if r.roles() != "solution_company_upload" {
+		t.Errorf("over another's session: %s", r.raw)
+	}
+	b.call("GET", base+"/ai-context/up_1", nil, second, asReader).wants(t, 401, custody.CodeCredentialInvalid)
+
+	second, _ = b.signIn(reader, second)
+	third, r := b.signIn(reader, second) // replaces the seat of the same role
 	if r.roles() != "solution_company_upload ai_reader" {
 		t.Errorf("replacing gave %s", r.raw)
 	}
-	b.call("GET", base+"/ai-context/up_1", nil, third, asReader).wants(t, 403, custody.CodeAccessDenied)
+	b.call("GET", base+"/ai-context/up_1", nil, third, asReader).succeeds(t, 200)
 	b.call("GET", base+"/quota", nil, third, asCompany).succeeds(t, 200)
 
 	fourth, r := b.signIn(adminToken, third)

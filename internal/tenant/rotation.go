@@ -54,8 +54,8 @@ type ring[K any] struct {
 
 	mu        sync.Mutex
 	keys      []ringKey[K] // newest first, never empty once read
-	readAt    time.Time
-	forgotten int // how often
+	readAt    time.Time    // when that was asked for: what changed since then is not among them
+	forgotten int          // how often
 }
 
 type ringKey[K any] struct {
@@ -98,6 +98,7 @@ var errSilent = errors.New("the key store does not answer")
 func (r *ring[K]) reload(ctx context.Context, forgotten int) ([]ringKey[K], error) {
 	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
+	asked := r.now()
 	secrets, err := r.source.SigningSecrets(ctx, r.purpose, r.generate)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = custody.Unavailable(err)
@@ -119,14 +120,15 @@ func (r *ring[K]) reload(ctx context.Context, forgotten int) ([]ringKey[K], erro
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.forgotten == forgotten {
-		r.keys, r.readAt = keys, r.now()
+		r.keys, r.readAt = keys, asked
 	}
 	return keys, nil
 }
 
-// find returns the first key that fits, reading the keys again where none does.
+// find returns the first key that fits, reading the keys again where none does; and once more, because the answer that it waits for
+// may be to a question that another caller asked long before.
 func (r *ring[K]) find(ctx context.Context, fits func(ringKey[K]) bool) (key K, found bool, err error) {
-	for _, age := range []time.Duration{reloadEvery, reloadPause} {
+	for _, age := range []time.Duration{reloadEvery, reloadPause, reloadPause} {
 		keys, err := r.read(ctx, age)
 		if err != nil {
 			return key, false, err

@@ -24,7 +24,9 @@ import (
 const sessionLifetime = 8 * time.Hour
 
 // SignIn gives a seat for a credential or the admin token. before is the cookie of the session that the browser has, or empty:
-// its other seats stay, under the new cookie, and it ends. Error: credential_invalid, as of Authenticate; for an access token too.
+// its seats of other roles stay, under the new cookie, and it ends. Those of another organization do not: over plain HTTP somebody else
+// can have planted the cookie, and what a person does must not reach a seat of his. Error: credential_invalid, as of Authenticate; for
+// an access token too.
 func (s *Service) SignIn(ctx context.Context, token, before string) (cookie string, session custody.Session, err error) {
 	seat, err := s.seatFor(ctx, token)
 	if err != nil {
@@ -41,10 +43,9 @@ func (s *Service) SignIn(ctx context.Context, token, before string) (cookie stri
 				return err
 			}
 			for _, other := range had {
-				if other.Role == seat.Role || other.Role == custody.AdminSeat && !s.provesAdmin(before, other) {
-					continue
+				if other.Role != seat.Role && s.mayStay(before, other, seat) {
+					seats = append(seats, other)
 				}
-				seats = append(seats, other)
 			}
 		}
 		seats = append(seats, seat)
@@ -63,6 +64,14 @@ func (s *Service) SignIn(ctx context.Context, token, before string) (cookie stri
 	}
 	session, err = s.session(ctx, cookie, seats)
 	return cookie, session, err
+}
+
+// mayStay says whether a seat of the session before may be beside a new one.
+func (s *Service) mayStay(before string, other, seat custody.Seat) bool {
+	if other.Role == custody.AdminSeat { // whoever planted that has the admin token
+		return s.provesAdmin(before, other)
+	}
+	return seat.Role == custody.AdminSeat || other.OrgID == seat.OrgID
 }
 
 // seatFor is a new seat of the credential that token belongs to.
