@@ -74,7 +74,7 @@ func (d *door) check(op operation, w http.ResponseWriter, r *http.Request) error
 	}
 	switch op.body {
 	case bodyJSON:
-		return checkJSON(r)
+		return checkJSON(r, op.maxJSON())
 	case bodyPart:
 		return d.checkPart(x, r)
 	}
@@ -155,7 +155,7 @@ func checkTarget(r *http.Request) error {
 }
 
 // checkJSON checks media type and announced length; huma reads and bounds the bytes. An empty body has no media type.
-func checkJSON(r *http.Request) error {
+func checkJSON(r *http.Request, limit int64) error {
 	if r.ContentLength == 0 {
 		r.Header.Set("Content-Type", "application/json")
 		return nil
@@ -165,8 +165,8 @@ func checkJSON(r *http.Request) error {
 	if err != nil || mediaType != "application/json" || (charset != "" && charset != "utf-8") || encoded(r) {
 		return unsupported("application/json")
 	}
-	if r.ContentLength > maxJSONBytes {
-		return bodyTooLarge(maxJSONBytes)
+	if r.ContentLength > limit {
+		return bodyTooLarge(limit)
 	}
 	r.Header.Set("Content-Type", mediaType) // huma compares it by case
 	return nil

@@ -2,24 +2,30 @@ package httpapi
 
 import (
 	"container/list"
+	"crypto/tls"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/accession/accession/internal/ratelimit"
 )
 
 const (
 	// writeTime is how long a piece of an answer of up to writePiece bytes may wait for its reader.
 	writeTime  = 60 * time.Second
 	writePiece = 64 << 10
-	// quietTime is how long a connection must have been quiet to be ended for a new one.
+	// quietTime is how long a connection must have had no request under way to be ended for a new one.
 	quietTime = 5 * time.Second
 )
 
-// Bounded is l with at most so many connections open. Where there are as many, the one that has been quiet for longest ends; where
-// none is quiet, the new one does. A peer that does not read what it asked for is cut off after 60 seconds without progress.
+// Bounded is l with at most so many connections open. Where there are as many, one without a request under way ends for the new one:
+// of the address that holds the most, the one that has been idle for longest. Where there is none, or only of addresses that hold
+// fewer than the new one's, the new one ends. A peer that does not read what it asked for is cut off after 60 seconds without
+// progress. Serve it with a Server of this package, which tells when requests begin and end.
 func Bounded(l net.Listener, most int) net.Listener {
-	return &bounded{Listener: l, most: most, quietTime: quietTime, writeTime: writeTime, quiet: list.New()}
+	return &bounded{Listener: l, most: most, quietTime: quietTime, writeTime: writeTime, shares: map[string]*share{}}
 }
 
 type bounded struct {
@@ -27,8 +33,22 @@ type bounded struct {
 	most                 int
 	quietTime, writeTime time.Duration
 
-	mu    sync.Mutex
-	quiet *list.List // of *boundedConn, the one that was used last at the end
+	mu     sync.Mutex
+	open   int
+	shares map[string]*share // by address
+}
+
+// share is what one address holds.
+type share struct {
+	open int
+	idle list.List // of *boundedConn without a request under way, the one that has been so for longest first
+}
+
+func (s *share) quietest() *boundedConn {
+	if first := s.idle.Front(); first != nil {
+		return first.Value.(*boundedConn)
+	}
+	return nil
 }
 
 func (b *bounded) Accept() (net.Conn, error) {
@@ -37,56 +57,128 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &boundedConn{Conn: raw, of: b, used: time.Now()}
-		b.mu.Lock()
-		var ends net.Conn
-		if b.quiet.Len() >= b.most {
-			if oldest := b.quiet.Front().Value.(*boundedConn); time.Since(oldest.used) >= b.quietTime {
-				ends = oldest.Conn
-				b.quiet.Remove(oldest.at)
-				oldest.at = nil
-			} else {
-				ends = raw
-			}
-		}
-		if ends != raw {
-			c.at = b.quiet.PushBack(c)
-		}
-		b.mu.Unlock()
+		c := &boundedConn{Conn: raw, of: b, address: addressOf(raw)}
+		ends := b.admit(c)
 		if ends != nil {
-			_ = ends.Close() // its own reader notices; there is nobody else to tell
+			_ = ends.Conn.Close() // its own reader notices; there is nobody else to tell
 		}
-		if ends != raw {
+		if ends != c {
 			return c, nil
 		}
 	}
 }
 
+// admit counts c in. ends is the connection that has to go for it, or c itself.
+func (b *bounded) admit(c *boundedConn) (ends *boundedConn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open >= b.most {
+		if ends = b.dispensable(c.address); ends == nil {
+			return c
+		}
+		b.remove(ends)
+	}
+	s := b.shares[c.address]
+	if s == nil {
+		s = &share{}
+		b.shares[c.address] = s
+	}
+	b.open++
+	s.open++
+	c.share = s
+	c.rest()
+	return ends
+}
+
+// dispensable is the connection to end for one of address; nil where there is none.
+func (b *bounded) dispensable(address string) (c *boundedConn) {
+	for _, s := range b.shares {
+		q := s.quietest()
+		if q == nil || time.Since(q.since) < b.quietTime {
+			continue
+		}
+		if c == nil || s.open > c.share.open || s.open == c.share.open && q.since.Before(c.since) {
+			c = q
+		}
+	}
+	if own := b.shares[address]; c != nil && own != nil && own.open > c.share.open {
+		return nil
+	}
+	return c
+}
+
+func (b *bounded) remove(c *boundedConn) {
+	if c.share == nil {
+		return
+	}
+	if c.idle != nil {
+		c.share.idle.Remove(c.idle)
+	}
+	b.open--
+	if c.share.open--; c.share.open == 0 {
+		delete(b.shares, c.address)
+	}
+	c.share, c.idle = nil, nil
+}
+
+// addressOf is whom a connection counts against.
+func addressOf(c net.Conn) string {
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return "" // not of TCP: all of them together
+	}
+	return ratelimit.Whose(at.Addr())
+}
+
 type boundedConn struct {
 	net.Conn
-	of *bounded
+	of      *bounded
+	address string
 
 	// under of.mu
-	at    *list.Element // nil once it has ended
-	used  time.Time
-	until time.Time // what somebody else set as the end of writing
+	share *share        // nil once it has ended
+	idle  *list.Element // nil while a request is under way
+	since time.Time     // when it became idle
+	until time.Time     // what somebody else set as the end of writing
 }
 
-func (c *boundedConn) use() {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if c.at != nil {
-		c.used = time.Now()
-		c.of.quiet.MoveToBack(c.at)
+// rest notes that no request is under way; of.mu is held.
+func (c *boundedConn) rest() {
+	if c.share != nil && c.idle == nil {
+		c.since = time.Now()
+		c.idle = c.share.idle.PushBack(c)
 	}
 }
 
-func (c *boundedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 {
-		c.use()
+// work notes that a request is under way; of.mu is held.
+func (c *boundedConn) work() {
+	if c.share != nil && c.idle != nil {
+		c.share.idle.Remove(c.idle)
+		c.idle = nil
 	}
-	return n, err
+}
+
+// busy tells the bound connection below c, if there is one, whether a request is under way on it.
+func busy(c net.Conn, yes bool) {
+	for {
+		switch below := c.(type) {
+		case *conn:
+			c = below.Conn
+		case *tls.Conn:
+			c = below.NetConn()
+		case *boundedConn:
+			below.of.mu.Lock()
+			defer below.of.mu.Unlock()
+			if yes {
+				below.work()
+			} else {
+				below.rest()
+			}
+			return
+		default:
+			return
+		}
+	}
 }
 
 // Write moves its deadline on with every piece.
@@ -100,9 +192,7 @@ func (c *boundedConn) Write(p []byte) (written int, err error) {
 		n, err = c.Conn.Write(piece)
 		written += n
 		p = p[n:]
-		if n > 0 {
-			c.use()
-		} else if len(piece) == 0 {
+		if len(piece) == 0 {
 			return written, err
 		}
 	}
@@ -135,10 +225,7 @@ func (c *boundedConn) SetDeadline(t time.Time) error {
 
 func (c *boundedConn) Close() error {
 	c.of.mu.Lock()
-	if c.at != nil {
-		c.of.quiet.Remove(c.at)
-		c.at = nil
-	}
+	c.of.remove(c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
 }

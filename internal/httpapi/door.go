@@ -76,6 +76,7 @@ type door struct {
 	mux     *http.ServeMux
 	api     huma.API
 
+	arrivals arrivals
 	mistakes error // in the definitions of operations, met at start
 }
 
@@ -88,7 +89,7 @@ func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, te
 	if cfg.Sandbox == nil {
 		return nil, errors.New("the door needs a sandbox")
 	}
-	d := &door{cfg: cfg.withDefaults(), tenants: tenants, mux: http.NewServeMux()}
+	d := &door{cfg: cfg.withDefaults(), tenants: tenants, mux: http.NewServeMux(), arrivals: arrivals{of: map[string]int{}}}
 	if at := d.cfg.mcpPath(); at == "" || at == "/" {
 		return nil, errors.New("the MCP URL needs a path of its own, such as /mcp")
 	}

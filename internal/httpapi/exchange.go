@@ -33,6 +33,7 @@ type exchange struct {
 	digest      string    // of a part's Content-Digest
 	cookie      string    // of the session, where the operation is about it
 	leave       func()    // gives the slot back; nil where it has none
+	arrived     func()    // the body is awaited no longer; nil where it is not awaited, or has a slot
 	began       time.Time
 	ended       func(method, route, operation string, status int, code custody.Code) // of its trace
 }
@@ -69,6 +70,7 @@ func (d *door) identify(w http.ResponseWriter, r *http.Request) (*exchange, http
 // finish turns a panic into a 500 and writes the log line.
 func (d *door) finish(x *exchange, r *http.Request) {
 	panicked := recover()
+	x.arrive()
 	if x.leave != nil {
 		x.leave()
 	}

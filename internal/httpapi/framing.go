@@ -14,6 +14,7 @@ import (
 type framing struct {
 	in   part
 	line []byte // of a head or of chunks, as far as it matters
+	tail []byte // its last bytes
 	size int    // of the whole line
 	left int64  // bytes of a body or a chunk
 
@@ -22,7 +23,8 @@ type framing struct {
 	length  int64
 	codings int  // Transfer-Encoding headers
 	old     bool // HTTP/1.0
-	broken  bool // a length that is none
+
+	requests int // that came to their end so far
 }
 
 type part int
@@ -36,8 +38,10 @@ const (
 	astray // what follows can no longer be told: net/http refuses it, or has ended
 )
 
-// keptLine is how much of a line is kept, in bytes: the headers that matter are shorter.
-const keptLine = 128
+const (
+	keptLine = 128           // bytes of a line that are kept: the headers that matter are shorter, or refused
+	oldTail  = " HTTP/1.0\r" // what a request line of HTTP/1.0 ends with
+)
 
 // follow reads p, the next bytes of the connection. offence says what is wrong with the request that they belong to, if anything;
 // before is how many bytes of p belong to requests before it.
@@ -54,6 +58,7 @@ func (f *framing) follow(p []byte) (before int, offence string) {
 			}
 			if f.in == inBody {
 				before, f.in = at, inHead
+				f.requests++
 			} else {
 				f.in = inChunkSize
 			}
@@ -75,6 +80,7 @@ func (f *framing) follow(p []byte) (before int, offence string) {
 			}
 			if f.in == inHead && f.lines == 0 {
 				before = at
+				f.requests++
 			}
 		}
 	}
@@ -84,16 +90,14 @@ func (f *framing) follow(p []byte) (before int, offence string) {
 func (f *framing) keep(p []byte) {
 	f.size += len(p)
 	f.line = append(f.line, p[:min(len(p), keptLine-len(f.line))]...)
-	if f.size > len(f.line) && len(p) > 0 { // the end of a long line still tells whether it has its CR
-		f.line[keptLine-1] = p[len(p)-1]
-	}
+	f.tail = append(f.tail, p[max(0, len(p)-len(oldTail)):]...)
+	f.tail = append(f.tail[:0], f.tail[max(0, len(f.tail)-len(oldTail)):]...)
 }
 
 func (f *framing) endLine() (offence string) {
-	line, ends := bytes.CutSuffix(f.line, []byte("\r"))
-	long := f.size > keptLine
-	defer func() { f.line, f.size = f.line[:0], 0 }()
-	if !ends {
+	line, long := bytes.TrimSuffix(f.line, []byte("\r")), f.size > keptLine
+	defer func() { f.line, f.tail, f.size = f.line[:0], f.tail[:0], 0 }()
+	if !bytes.HasSuffix(f.tail, []byte("\r")) {
 		return "a line ends without CR"
 	}
 	switch f.in {
@@ -121,7 +125,7 @@ func (f *framing) endLine() (offence string) {
 func (f *framing) headLine(line string, long bool) (offence string) {
 	f.lines++
 	if f.lines == 1 {
-		f.old = !long && strings.HasSuffix(line, " HTTP/1.0") || long && bytes.HasSuffix(f.line, []byte("0\r"))
+		f.old = string(f.tail) == oldTail
 		return ""
 	}
 	if line == "" && !long {
@@ -135,11 +139,13 @@ func (f *framing) headLine(line string, long bool) (offence string) {
 	case strings.EqualFold(name, "Content-Length"):
 		f.lengths++
 		var err error
-		if f.length, err = strconv.ParseInt(strings.Trim(value, " \t"), 10, 63); err != nil || f.length < 0 || long {
-			f.broken = true // net/http says so, unless the value goes on in the next line
+		if f.length, err = strconv.ParseInt(strings.Trim(value, " \t"), 10, 64); err != nil || f.length < 0 || long {
+			return "its Content-Length is not a plain number"
 		}
 	case strings.EqualFold(name, "Transfer-Encoding"):
-		f.codings++
+		if f.codings++; long {
+			return "its Transfer-Encoding is longer than any that is understood"
+		}
 	}
 	return ""
 }
@@ -153,8 +159,6 @@ func (f *framing) endHead() (offence string) {
 		return "it says its length more than once"
 	case f.codings > 0 && f.old:
 		return "HTTP/1.0 has no Transfer-Encoding"
-	case f.broken:
-		f.in = astray
 	case f.codings > 0:
 		f.in = inChunkSize
 	case f.length > 0:

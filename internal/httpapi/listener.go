@@ -50,9 +50,10 @@ type conn struct {
 	begun  atomic.Bool // bytes came since the last answer
 	inside atomic.Bool // the door has the request, and answers
 
-	framing framing // of what was read: by one goroutine at a time, as net/http reads
-	offence string  // of the next request
-	ended   bool    // because of it
+	framing  framing      // of what was read: by one goroutine at a time, as net/http reads
+	offence  string       // of the request that begins, or goes on, behind what was read
+	answered atomic.Int64 // requests
+	ended    bool         // because of the offence
 }
 
 type connKey struct{}
@@ -72,19 +73,30 @@ func stateChanged(c net.Conn, s http.ConnState) {
 	if c, ok := c.(*conn); ok && s == http.StateIdle {
 		c.begun.Store(false)
 		c.inside.Store(false)
+		c.answered.Add(1)
+	}
+	switch s {
+	case http.StateActive:
+		busy(c, true)
+	case http.StateIdle:
+		busy(c, false)
 	}
 }
 
 func (c *conn) Read(p []byte) (int, error) {
 	if c.offence != "" {
+		if c.answered.Load() < int64(c.framing.requests) {
+			return 0, c.discard() // net/http watches whether the one who asked is still there
+		}
 		return 0, c.endAmbiguous()
 	}
 	n, err := c.Conn.Read(p)
 	if before, offence := c.framing.follow(p[:n]); offence != "" {
-		if c.offence = offence; before == 0 {
-			return 0, c.endAmbiguous()
-		}
+		c.offence = offence
 		c.begun.Store(true)
+		if before == 0 {
+			return c.Read(p)
+		}
 		return before, nil // those before it are answered
 	}
 	if n > 0 {
@@ -96,8 +108,18 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endAmbiguous refuses a request that others could read differently. Where the door still has the one before it nothing can be
-// said: the connection ends.
+// discard reads until the connection ends, or net/http has had enough of watching it.
+func (c *conn) discard() error {
+	piece := make([]byte, 1<<10)
+	for {
+		if _, err := c.Conn.Read(piece); err != nil {
+			return err
+		}
+	}
+}
+
+// endAmbiguous refuses a request that others could read differently, once those before it are answered. Where it is the body, the
+// door has the request and says so: for it, the body ends.
 func (c *conn) endAmbiguous() error {
 	if !c.inside.Load() && !c.ended {
 		c.ended = true
@@ -117,6 +139,9 @@ const lingering = 500 * time.Millisecond
 var plainText = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 
 func (c *conn) Write(p []byte) (int, error) {
+	if c.ended {
+		return len(p), nil // it has its refusal; net/http writes another
+	}
 	status, found := bytes.CutPrefix(p, []byte("HTTP/1.1 "))
 	if !found || c.inside.Load() || !(bytes.Contains(p, plainText) || bytes.HasPrefix(status, []byte("417 "))) {
 		return c.Conn.Write(p)

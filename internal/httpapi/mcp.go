@@ -58,6 +58,9 @@ func (agents) mount(d *door) {
 			return
 		}
 		body, err := d.readMessage(x, r)
+		if err == nil {
+			err = d.enter(x, op)
+		}
 		if err != nil {
 			d.fail(w, r, err)
 			return

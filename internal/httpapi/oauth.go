@@ -202,7 +202,7 @@ func (s oauth) mountForm(d *door, op operation, takes reflect.Type, act func(con
 			d.fail(w, r, err)
 			return
 		}
-		said, err := s.answerForm(d, x, r, act)
+		said, err := s.answerForm(d, op, x, r, act)
 		var refused *tenant.OAuthError
 		switch {
 		case errors.As(err, &refused):
@@ -226,9 +226,12 @@ var oauthRefusals = map[int]struct {
 		map[string]any{"error": tenant.InvalidClient, "error_description": "client authentication failed"}},
 }
 
-func (s oauth) answerForm(d *door, x *exchange, r *http.Request, act func(context.Context, *exchange, custody.Credential, form) (any, error)) (any, error) {
+func (s oauth) answerForm(d *door, op operation, x *exchange, r *http.Request, act func(context.Context, *exchange, custody.Credential, form) (any, error)) (any, error) {
 	form, err := d.readForm(x, r)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.enter(x, op); err != nil {
 		return nil, err
 	}
 	id, secret, err := clientOf(r, form)

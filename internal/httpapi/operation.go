@@ -67,7 +67,11 @@ func mount[In any](d *door, op operation, act func(context.Context, *exchange, *
 		if op.body == bodyJSON { // it is in, or there is none: the deadline of its arrival would now look like a hang-up
 			_ = x.control.SetReadDeadline(time.Time{})
 		}
-		a, err := act(custody.InScopeOf(ctx, x.caller), x, in)
+		var a answer
+		err := d.enter(x, op)
+		if err == nil {
+			a, err = act(custody.InScopeOf(ctx, x.caller), x, in)
+		}
 		return &written{func(hc huma.Context) {
 			r, w := humago.Unwrap(hc)
 			if err != nil {
@@ -101,7 +105,7 @@ func (d *door) document(op operation) huma.Operation {
 	}
 	switch op.body {
 	case bodyJSON:
-		h.MaxBodyBytes = maxJSONBytes + 1 // huma refuses a body of exactly the limit
+		h.MaxBodyBytes = op.maxJSON() + 1 // huma refuses a body of exactly the limit
 		h.BodyReadTimeout = d.cfg.BodyTimeout
 	case bodyPart:
 		h.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
@@ -109,6 +113,14 @@ func (d *door) document(op operation) huma.Operation {
 		}}
 	}
 	return h
+}
+
+// maxJSON is how long a JSON body of op may be, in bytes.
+func (op operation) maxJSON() int64 {
+	if op.ownPages {
+		return maxFormBytes // one credential, from anybody
+	}
+	return maxJSONBytes
 }
 
 // statuses are all the errors op can answer.

@@ -110,7 +110,7 @@ func refusal(ctx huma.Context, status int, _ string, errs ...error) huma.StatusE
 	var e *custody.Error
 	switch status {
 	case http.StatusRequestEntityTooLarge:
-		e = bodyTooLarge(maxJSONBytes)
+		e = bodyTooLarge(ctx.Operation().MaxBodyBytes - 1)
 	case http.StatusRequestTimeout:
 		e = custody.Errorf(custody.CodeRequestTimeout, "the body did not arrive in time")
 		ctx.SetHeader("Connection", "close")

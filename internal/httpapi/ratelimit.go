@@ -44,7 +44,8 @@ func (d *door) allowAddress(w http.ResponseWriter, r *http.Request, x *exchange)
 	return d.allow(w, r, ratelimit.Address, x.address)
 }
 
-// allowCaller counts a request of op, whose sender is known as far as it ever will be, and gives it a slot.
+// allowCaller counts a request of op, whose sender is known as far as the headers tell, and gives it a slot: now, or once its body
+// is in.
 func (d *door) allowCaller(w http.ResponseWriter, r *http.Request, x *exchange, op operation) error {
 	if op.unlimited {
 		return nil
@@ -57,6 +58,9 @@ func (d *door) allowCaller(w http.ResponseWriter, r *http.Request, x *exchange, 
 		if err := d.allow(w, r, op.rateClass(), who); err != nil {
 			return err
 		}
+	}
+	if op.entersLate() && x.caller.CredentialID == "" {
+		return d.arrivals.await(x)
 	}
 	return d.enter(x, op)
 }

@@ -1,12 +1,11 @@
 package httpapi
 
 import (
-	"container/list"
+	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,108 +47,145 @@ func TestSlots(t *testing.T) {
 	put().succeeds(t, 200)
 }
 
-// quietly is a listener of connections that are served by what is sent.
-func quietly(t *testing.T, most int, quiet, write time.Duration) (address string, accepted chan net.Conn) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// begins sends the head of a request and waits until its body is asked for; finish sends the body and reads the answer.
+func (b *bench) begins(path, contentType, body string) (status int, finish func() int) {
+	b.t.Helper()
+	c := dial(b.t, "", strings.TrimPrefix(b.url, "http://"))
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, contentType, len(body))
+	r := bufio.NewReader(c)
+	read := func() int {
+		b.t.Helper()
+		line, err := r.ReadString('\n')
+		var status int
+		if _, bad := fmt.Sscanf(line, "HTTP/1.1 %d", &status); err != nil || bad != nil {
+			b.t.Fatalf("%s answered %q, %v", path, line, err)
+		}
+		return status
 	}
-	b := &bounded{Listener: l, most: most, quietTime: quiet, writeTime: write, quiet: list.New()}
-	accepted = make(chan net.Conn, 100)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := b.Accept()
-			if err != nil {
-				return
+	return read(), func() int {
+		b.t.Helper()
+		if _, err := r.ReadString('\n'); err != nil { // the end of 100 Continue
+			b.t.Fatal(err)
+		}
+		io.WriteString(c, body)
+		return read()
+	}
+}
+
+const someForm, someCredential, someMessage = "grant_type=client_credentials&client_id=a&client_secret=b", `{"credential":"acc_unknown"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+// message sends an MCP message.
+func (b *bench) message(headers ...string) int {
+	b.t.Helper()
+	req, err := http.NewRequest("POST", b.url+"/mcp", strings.NewReader(someMessage))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// Bodies of strangers that do not come hold no slot, of any class; and of one address not many are awaited.
+func TestStrangersHoldNoSlotsWithBodiesThatTrickle(t *testing.T) {
+	b := newBench(t, func(c *Config) {
+		c.Slots = ratelimit.NewGate(ratelimit.Slots{ratelimit.Read: 1, ratelimit.Token: 1, ratelimit.Stranger: 1})
+		c.BodyTimeout = time.Hour
+	})
+	withOffice(t, b)
+	_, company := b.issued("org_1", "solution_company_upload")
+	bodies := []struct {
+		path, contentType, body string
+		status                  int
+	}{
+		{"/oauth/token", formType, someForm, 401},
+		{"/portal/session", "application/json", someCredential, 401},
+		{"/mcp", "application/json", someMessage, 200},
+	}
+	var finish []func() int
+	for range mostArriving {
+		c := bodies[len(finish)%len(bodies)]
+		status, end := b.begins(c.path, c.contentType, c.body)
+		if status != 100 {
+			t.Fatalf("%s: answered %d", c.path, status)
+		}
+		finish = append(finish, end)
+	}
+	b.call("GET", base+"/quota", nil, "X-Api-Key: "+company).succeeds(t, 200)
+	b.call("GET", "/portal/session", nil).wants(t, 401, custody.CodeAuthenticationRequired)
+	b.call("GET", "/api/v1/ai/capabilities", nil).succeeds(t, 200)
+	if status := b.message("X-Api-Key: " + company); status != 200 {
+		t.Errorf("an organization's message is answered %d", status)
+	}
+
+	// One address awaits no more, whatever it asks; what it sent on is answered, and makes room.
+	for _, c := range bodies {
+		if status, _ := b.begins(c.path, c.contentType, c.body); status != 503 {
+			t.Errorf("%s: one too many was answered %d", c.path, status)
+		}
+	}
+	for i, c := range bodies {
+		if status := finish[i](); status != c.status {
+			t.Errorf("%s: answered %d, want %d", c.path, status, c.status)
+		}
+		if status, _ := b.begins(c.path, c.contentType, c.body); status != 100 {
+			t.Errorf("%s: answered %d where there is room", c.path, status)
+		}
+	}
+}
+
+// Where strangers have used up their slots, whoever has a credential, or asks for a token with one, is served; and the other way round.
+func TestStrangersHaveSlotsOfTheirOwn(t *testing.T) {
+	slots := ratelimit.NewGate(ratelimit.Slots{ratelimit.Read: 1, ratelimit.Token: 1, ratelimit.Stranger: 1})
+	b := newBench(t, func(c *Config) { c.Slots = slots })
+	withOffice(t, b)
+	_, company := b.issued("org_1", "solution_company_upload")
+	asCompany := "X-Api-Key: " + company
+	strangers := func(status int) {
+		t.Helper()
+		for _, r := range []reply{b.call("GET", "/api/v1/ai/capabilities", nil), b.call("GET", "/oauth/jwks", nil)} {
+			if r.StatusCode != status {
+				t.Errorf("a stranger is answered %d, want %d: %s", r.StatusCode, status, r.raw)
 			}
-			accepted <- c
 		}
-	}()
-	return l.Addr().String(), accepted
-}
-
-func dial(t *testing.T, address string) net.Conn {
-	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
+		if got := b.message(); got != status {
+			t.Errorf("a stranger's message is answered %d, want %d", got, status)
+		}
 	}
-	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil { // a hang is a failure
-		t.Fatal(err)
+	known := func(status int) {
+		t.Helper()
+		if r := b.call("GET", base+"/quota", nil, asCompany); r.StatusCode != status {
+			t.Errorf("an organization is answered %d, want %d: %s", r.StatusCode, status, r.raw)
+		}
+		if got := b.message(asCompany); got != status {
+			t.Errorf("an organization's message is answered %d, want %d", got, status)
+		}
 	}
-	return c
-}
-
-func TestConnectionsAreBounded(t *testing.T) {
-	t.Run("the quietest ends", func(t *testing.T) {
-		address, accepted := quietly(t, 2, 0, time.Minute)
-		first, second := dial(t, address), dial(t, address)
-		one, other := <-accepted, <-accepted
-		if one.RemoteAddr().String() != first.LocalAddr().String() {
-			one = other
+	tokens := func(status int) {
+		t.Helper()
+		for _, r := range []reply{b.call("POST", "/oauth/token", strings.NewReader(someForm), "Content-Type: "+formType), b.call("POST", "/portal/session", strings.NewReader(someCredential), asJ)} {
+			if r.StatusCode != status {
+				t.Errorf("who asks for a token is answered %d, want %d: %s", r.StatusCode, status, r.raw)
+			}
 		}
-		fmt.Fprint(first, "x") // now the second is the quietest
-		if _, err := one.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
-		dial(t, address)
-		<-accepted
-		if _, err := second.Read(make([]byte, 1)); err == nil || errors.Is(err, net.ErrClosed) {
-			t.Errorf("the quietest: %v", err)
-		}
-		fmt.Fprint(one, "z")
-		got := make([]byte, 1)
-		if _, err := first.Read(got); err != nil || got[0] != 'z' {
-			t.Errorf("the busy one: %q, %v", got, err)
-		}
-	})
-	t.Run("none is quiet", func(t *testing.T) {
-		address, accepted := quietly(t, 1, time.Hour, time.Minute)
-		first := dial(t, address)
-		held := <-accepted
-		if _, err := dial(t, address).Read(make([]byte, 1)); err == nil {
-			t.Error("the one too many was served")
-		}
-		held.Close()
-		if _, err := first.Read(make([]byte, 1)); err != io.EOF {
-			t.Error(err)
-		}
-		dial(t, address)
-		(<-accepted).Close() // its place is free
-	})
-}
-
-// Whoever reads slowly gets it all; whoever reads nothing is cut off.
-func TestAnswersWaitForReadersThatRead(t *testing.T) {
-	const size = 16 << 20 // more than any socket keeps
-	address, accepted := quietly(t, 9, time.Hour, 2*time.Second)
-	send := func() error {
-		c := <-accepted
-		defer c.Close()
-		_, err := c.Write(make([]byte, size))
-		return err
 	}
-	silent := dial(t, address)
-	if err := send(); err == nil {
-		t.Error("an answer waits for a reader that reads nothing")
-	}
-	silent.Close()
-
-	slow := dial(t, address)
-	sent := make(chan error)
-	go func() { sent <- send() }()
-	for left := size; left > 0; { // some of it, then a pause shorter than the limit, for longer than the limit altogether
-		n, err := io.ReadFull(slow, make([]byte, min(left, 2<<20)))
-		if err != nil {
-			t.Fatal(err)
+	full := func(class ratelimit.Class, check func()) {
+		t.Helper()
+		leave, ok := slots.Enter(class, "somebody else")
+		if !ok {
+			t.Fatal(class, "has no slot left")
 		}
-		left -= n
-		time.Sleep(300 * time.Millisecond) // the reader's slowness itself
+		check()
+		leave()
 	}
-	if err := <-sent; err != nil {
-		t.Error(err)
-	}
+	full(ratelimit.Stranger, func() { strangers(503); known(200); tokens(401) })
+	full(ratelimit.Read, func() { strangers(200); known(503); tokens(401) })
+	full(ratelimit.Token, func() { strangers(200); known(200); tokens(503) })
 }

@@ -20,6 +20,8 @@ const (
 	Token   Class = "token"   // OAuth tokens, and signing in to the portal
 	Sandbox Class = "sandbox" // the sandbox, its keys included
 	Address Class = "address" // every request of one address, before anybody knows who asks
+
+	Stranger Class = "stranger" // what strangers read: it has slots alone
 )
 
 // Rate is what one credential or address may do: Burst requests at once, and PerSecond in the long run. In any window of t

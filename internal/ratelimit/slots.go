@@ -12,7 +12,7 @@ import (
 type Slots map[Class]int
 
 // DefaultSlots bound memory and files, not busy integrations. Reads are many because those that wait for a change take a slot, too.
-var DefaultSlots = Slots{Read: 1024, Write: 512, Upload: 256, Token: 64, Sandbox: 64}
+var DefaultSlots = Slots{Read: 1024, Write: 512, Upload: 256, Token: 64, Sandbox: 64, Stranger: 256}
 
 // ParseSlots reads "off", or slots such as "upload=64,read=512" over those of DefaultSlots; a class may be off too. Errors say
 // what to change.
@@ -24,7 +24,7 @@ func ParseSlots(text string) (Slots, error) {
 	for class, n := range DefaultSlots {
 		slots[class] = n
 	}
-	known := slices.DeleteFunc(slices.Clone(classes), func(c Class) bool { return c == Address })
+	known := append(slices.DeleteFunc(slices.Clone(classes), func(c Class) bool { return c == Address }), Stranger)
 	for setting := range strings.SplitSeq(text, ",") {
 		if setting = strings.TrimSpace(setting); setting == "" {
 			continue
