@@ -24,6 +24,7 @@ type grounds struct {
 	uploads     map[string][]any          // upload ids, by what they are kept for
 	known       map[string][]any
 	secrets     []string
+	cookie      string // of a session
 }
 
 func newGrounds(t *testing.T) *grounds {
@@ -86,9 +87,12 @@ func newGrounds(t *testing.T) *grounds {
 		"credential_id": {}, "key_id": {missing}, "canary": {served.Context.Canary}, "withdrawal_receipt_id": {receipt},
 		"url": {s.url + "/hook"}, "event_id": {"evt_" + missing[4:]}, "overlap_seconds": {int64(60)},
 		"allowance_bytes": {int64(1 << 40), jsonRaw("null")}, "action": {"reserved", "credential_issued"}, "since": {"2026-01-01T00:00:00Z"}, "until": {"2036-01-01T00:00:00Z"},
-		"cursor": {}, "If-None-Match": {`W/"1.0"`}, "Prefer": {"wait=0"}, "Content-Digest": {"sha-512=:AAAA:"},
+		"credential": {holder.secret}, "cursor": {}, "If-None-Match": {`W/"1.0"`}, "Prefer": {"wait=0"}, "Content-Digest": {"sha-512=:AAAA:"},
 	}
 	g.secrets = append(g.secrets, holder.secret)
+	signedIn := s.do(call{method: "POST", path: "/portal/session", json: map[string]any{"credential": holder.secret}}).want(t, 200, "")
+	g.cookie, _, _ = strings.Cut(signedIn.Header.Get("Set-Cookie"), ";")
+	g.secrets = append(g.secrets, g.cookie)
 	for range 6 { // to be rotated and revoked
 		r := s.do(issuing(client.NewIdempotencyKey(), "island", "ai_reader")).want(t, 201, "")
 		g.known["credential_id"] = append(g.known["credential_id"], r.field(t, "credential_id"))
@@ -221,6 +225,10 @@ func (g *grounds) authenticate(f *fuzzer, r *fuzzed) {
 	names := g.candidates(r.op)
 	switch n := f.IntN(100); {
 	case n < 65:
+		if r.op.id == "getPortalSession" {
+			r.header.Set("Cookie", g.cookie)
+			r.credential = "a session"
+		}
 		if len(names) == 0 {
 			return
 		}
