@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -108,24 +109,31 @@ func (d *troubled) wantRecovery() {
 	d.withdraw(d.upload).want(d.t, 200, "")
 }
 
-func TestAFullDisk(t *testing.T) {
-	disk := partition(t, 24<<20)
-	d := trouble(t, options{data: filepath.Join(disk, "data")})
-	filler, err := os.Create(filepath.Join(disk, "filler"))
+// fill leaves no room on the disk that is mounted at dir, until empty is called.
+func fill(t *testing.T, dir string) (empty func()) {
+	t.Helper()
+	filler, err := os.Create(filepath.Join(dir, "filler"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer filler.Close()
+	t.Cleanup(func() { _ = filler.Close() }) // where the test ended before
 	for err == nil {
 		_, err = filler.Write(make([]byte, 4096))
 	}
+	return func() {
+		t.Helper()
+		if err := errors.Join(os.Remove(filler.Name()), filler.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAFullDisk(t *testing.T) {
+	disk := partition(t, 24<<20)
+	d := trouble(t, options{data: filepath.Join(disk, "data")})
+	empty := fill(t, disk)
 	d.wantTrouble("disk", "storage_full", "service_unavailable", "deletion_not_confirmed")
-	if err := os.Remove(filler.Name()); err != nil {
-		t.Fatal(err)
-	}
-	if err := filler.Close(); err != nil {
-		t.Fatal(err)
-	}
+	empty()
 	d.wantRecovery()
 }
 
@@ -135,23 +143,14 @@ func TestAFullStorageRoot(t *testing.T) {
 	d := trouble(t, options{flags: []string{"--blobs", filepath.Join(disk, "blobs")}})
 	kept := d.send("note.txt", "text/plain", note("full-hold"))
 	d.wantReady(kept)
-	filler, err := os.Create(filepath.Join(disk, "filler"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer filler.Close()
-	for err == nil {
-		_, err = filler.Write(make([]byte, 4096))
-	}
+	empty := fill(t, disk)
 	d.do(d.put(byPath, d.upload, 1, client.NewIdempotencyKey(), make([]byte, 1))).want(t, 507, "storage_full")
 	r := d.do(call{method: "GET", path: "/readyz"}).want(t, 200, "")
 	if !bytes.Contains(r.Raw, []byte(`"room":"failing"`)) || !bytes.Contains(r.Raw, []byte(`"disk":"ok"`)) {
 		t.Errorf("readyz: %s", r.Raw)
 	}
 	d.withdraw(kept).want(t, 200, "")
-	if err := os.Remove(filler.Name()); err != nil {
-		t.Fatal(err)
-	}
+	empty()
 	d.wantRecovery()
 }
 

@@ -3,40 +3,22 @@ package manual
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"html"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/accession/accession/docs"
+	"github.com/accession/accession/internal/webfile"
 )
 
 //go:embed assets
 var assets embed.FS
 
-// contentPolicy allows what comes from this service and nothing else, and nothing that stands inside a page.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
-	"worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
 // exampleURL stands in the Markdown for the address of the service; a page shows the reader's own.
 const exampleURL = "https://custody.example"
-
-// file is one answer.
-type file struct {
-	content []byte
-	kind    string // media type
-	etag    string
-}
-
-func newFile(kind string, content []byte) file {
-	sum := sha256.Sum256(content)
-	return file{content, kind, `"` + hex.EncodeToString(sum[:16]) + `"`}
-}
 
 const (
 	kindHTML     = "text/html; charset=utf-8"
@@ -48,7 +30,7 @@ var kinds = map[string]string{"css": "text/css; charset=utf-8", "js": "text/java
 
 type manual struct {
 	baseURL string
-	files   func() map[string]file // by path
+	files   func() map[string]webfile.File // by path
 }
 
 // New makes the handler of /docs, /docs/<page>, /docs/<page>.md (the Markdown itself) and /docs/assets/<file>. baseURL is what
@@ -60,25 +42,12 @@ func New(baseURL string) http.Handler {
 }
 
 func (m *manual) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", contentPolicy)
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-cache")
-	f, ok := m.files()[r.URL.Path]
-	if !ok {
-		f = m.files()[""]
-		h.Set("Content-Type", f.kind)
-		w.WriteHeader(http.StatusNotFound)
-		if r.Method != http.MethodHead {
-			_, _ = w.Write(f.content) // nobody left to tell
-		}
+	files := m.files()
+	if f, ok := files[r.URL.Path]; ok {
+		f.Send(w, r)
 		return
 	}
-	h.Set("Content-Type", f.kind)
-	h.Set("ETag", f.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.content))
+	files[""].SendMissing(w, r)
 }
 
 // entry is what the search looks through.
@@ -88,8 +57,8 @@ type entry struct {
 	URL   string `json:"url"`
 }
 
-func (m *manual) render() map[string]file {
-	files := map[string]file{}
+func (m *manual) render() map[string]webfile.File {
+	files := map[string]webfile.File{}
 	var index []entry
 	read := map[string]article{}
 	for _, p := range pages() {
@@ -100,7 +69,7 @@ func (m *manual) render() map[string]file {
 		source = bytes.ReplaceAll(source, []byte(exampleURL), []byte(m.baseURL))
 		a := readArticle(source)
 		read[p.file] = a
-		files["/docs/"+p.file] = newFile(kindMarkdown, source)
+		files["/docs/"+p.file] = webfile.New(kindMarkdown, source)
 		index = append(index, entry{p.title, p.title, p.url()})
 		for _, h := range a.headings {
 			index = append(index, entry{p.title, h.text, p.url() + "#" + h.id})
@@ -115,15 +84,15 @@ func (m *manual) render() map[string]file {
 		if i+1 < len(all) {
 			after = &all[i+1]
 		}
-		files[p.url()] = newFile(kindHTML, layout(p, read[p.file], before, after))
+		files[p.url()] = webfile.New(kindHTML, layout(p, read[p.file], before, after))
 	}
 	missing := article{body: []byte("<h1>There is no such page</h1>\n<p>Look for it in the list of pages, or begin at the <a href=\"/docs\">start of the documentation</a>.</p>\n")}
-	files[""] = newFile(kindHTML, layout(page{title: "No such page"}, missing, nil, nil))
+	files[""] = webfile.New(kindHTML, layout(page{title: "No such page"}, missing, nil, nil))
 	list, err := json.Marshal(index)
 	if err != nil {
 		panic(err) // strings
 	}
-	files["/docs/assets/headings.json"] = newFile(kindJSON, list)
+	files["/docs/assets/headings.json"] = webfile.New(kindJSON, list)
 	entries, err := assets.ReadDir("assets")
 	if err != nil {
 		panic(err) // what is embedded can be read
@@ -133,7 +102,7 @@ func (m *manual) render() map[string]file {
 		if err != nil {
 			panic(err)
 		}
-		files["/docs/assets/"+e.Name()] = newFile(kinds[e.Name()[strings.LastIndexByte(e.Name(), '.')+1:]], content)
+		files["/docs/assets/"+e.Name()] = webfile.New(kinds[e.Name()[strings.LastIndexByte(e.Name(), '.')+1:]], content)
 	}
 	return files
 }

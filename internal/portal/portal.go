@@ -2,23 +2,17 @@
 package portal
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"io/fs"
 	"net/http"
 	"path"
 	"strings"
-	"time"
+
+	"github.com/accession/accession/internal/webfile"
 )
 
 //go:embed site
 var site embed.FS
-
-// contentPolicy allows what comes from this service and nothing else, and nothing that stands inside a page.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
-	"worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 const missing = "missing.html" // answers for a page that is not there
 
@@ -34,14 +28,7 @@ var kinds = map[string]string{
 	".txt":  "text/plain; charset=utf-8",
 }
 
-// file is one of the site, as it is sent.
-type file struct {
-	content []byte
-	kind    string
-	etag    string
-}
-
-type pages map[string]file // by path in the site
+type pages map[string]webfile.File // by path in the site
 
 // New makes the handler of /, /portal, /portal/<page> and /assets/<file>. Any other path is a page that says so, with 404.
 func New() http.Handler {
@@ -58,8 +45,7 @@ func New() http.Handler {
 		if !ok {
 			kind = "application/octet-stream"
 		}
-		sum := sha256.Sum256(content)
-		p[strings.TrimPrefix(name, "site/")] = file{content, kind, `"` + hex.EncodeToString(sum[:16]) + `"`}
+		p[strings.TrimPrefix(name, "site/")] = webfile.New(kind, content)
 		return nil
 	})
 	if err != nil {
@@ -69,25 +55,11 @@ func New() http.Handler {
 }
 
 func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", contentPolicy)
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-cache")
-	f, ok := p[place(r.URL.Path)]
-	if !ok {
-		f = p[missing]
-		h.Set("Content-Type", f.kind)
-		w.WriteHeader(http.StatusNotFound)
-		if r.Method != http.MethodHead {
-			_, _ = w.Write(f.content) // nobody left to tell
-		}
+	if f, ok := p[place(r.URL.Path)]; ok {
+		f.Send(w, r)
 		return
 	}
-	h.Set("Content-Type", f.kind)
-	h.Set("ETag", f.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.content))
+	p[missing].SendMissing(w, r)
 }
 
 // place is where the file for a path lies in the site; empty where there can be none.
