@@ -28,7 +28,7 @@ var reasons = map[string]string{
 func TestWallsHold(t *testing.T) {
 	t.Parallel()
 	misbehaving := misbehavingBinary(t)
-	s := start(t, options{binary: misbehaving, flags: []string{"--gate-deadlines", "malware_scan=12s,extraction=12s"}})
+	s := start(t, options{binary: misbehaving, flags: []string{"--gate-deadlines", "malware_scan=60s,extraction=60s"}})
 	p, reader := s.partner("harbour"), s.issue("harbour", "ai_reader")
 	p.wantReady(p.send("note.txt", "text/plain", note("first-mark"))) // what reading costs at all is in the memory below
 	before := s.mostMemory()
