@@ -111,7 +111,7 @@ func TestMissingWallsAreRefused(t *testing.T) {
 		t.Run(c.without, func(t *testing.T) {
 			t.Parallel()
 			launcher, env := launched(t, binary, c.without)
-			s := start(t, options{binary: launcher, env: env, flags: []string{"--gate-deadlines", "malware_scan=5s,extraction=5s"}})
+			s := start(t, options{binary: launcher, env: env, flags: []string{"--gate-deadlines", "malware_scan=15s,extraction=15s"}})
 			if warned := s.log.lines("THE CAGE CANNOT BE CLOSED"); len(warned) != 1 || !strings.Contains(warned[0], c.risks[0]) {
 				t.Errorf("said at the start: %q", warned)
 			}
@@ -142,7 +142,7 @@ func TestMissingWallsAreAllowed(t *testing.T) {
 		t.Run(c.without, func(t *testing.T) {
 			t.Parallel()
 			launcher, env := launched(t, misbehaving, c.without)
-			s := start(t, options{binary: launcher, env: env, flags: []string{"--missing-walls", "allow", "--gate-deadlines", "extraction=15s"}})
+			s := start(t, options{binary: launcher, env: env, flags: []string{"--missing-walls", "allow", "--gate-deadlines", "extraction=45s"}})
 			if warned := s.log.lines("THE CAGE IS OPEN"); len(warned) != 1 || !strings.Contains(warned[0], c.risks[0]) {
 				t.Errorf("said at the start: %q", warned)
 			}

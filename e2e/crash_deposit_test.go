@@ -86,7 +86,7 @@ func (d *deposit) awaitDeath(s *service, cause error) {
 	d.t.Helper()
 	select {
 	case <-s.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		d.t.Fatalf("no answer from a service that lives: %v\n%s", cause, s.log)
 	}
 }

@@ -226,7 +226,7 @@ func TestSilentScannerIsNoPassForTexts(t *testing.T) {
 	for name, address := range map[string]string{"nobody listens": "tcp:" + freeAddress(t), "accepts and never answers": hung.address} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + address}, flags: []string{"--gate-deadlines", "malware_scan=2s"}})
+			s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + address}, flags: []string{"--gate-deadlines", "malware_scan=6s"}})
 			p := s.partner("harbour")
 			r := s.do(p.submitting(client.NewIdempotencyKey(), text("The pump runs.", nil))).want(t, 503, "service_unavailable")
 			if r.Header.Get("Retry-After") == "" {

@@ -92,13 +92,13 @@ var markerPaths = map[string]func(*testing.T, newBenchFunc){
 		b.end(id)
 	},
 	"scanner silent": func(t *testing.T, make newBenchFunc) {
-		b := make(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=1s"}})
+		b := make(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=4s"}})
 		id := b.deposit("text/plain", note(b.content))
 		b.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable")
 		b.end(id)
 	},
 	"deadline of a gate": func(t *testing.T, make newBenchFunc) {
-		b := make(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + newGatekeeper(t).address}, flags: []string{"--gate-deadlines", "malware_scan=1s"}})
+		b := make(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + newGatekeeper(t).address}, flags: []string{"--gate-deadlines", "malware_scan=4s"}})
 		id := b.deposit("text/plain", note(b.content))
 		b.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable")
 		b.end(id)
@@ -111,7 +111,7 @@ var markerPaths = map[string]func(*testing.T, newBenchFunc){
 		b.end(id)
 	},
 	"tesseract missing": func(t *testing.T, make newBenchFunc) {
-		b := make(t, options{env: []string{"PATH=" + t.TempDir()}, flags: []string{"--gate-deadlines", "extraction=2s"}})
+		b := make(t, options{env: []string{"PATH=" + t.TempDir()}, flags: []string{"--gate-deadlines", "extraction=6s"}})
 		pdf := append(scannedPDF(t), "% "+b.content+"\n"...)
 		id := b.deposit("application/pdf", pdf)
 		b.wantFailed(id)

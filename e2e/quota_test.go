@@ -58,7 +58,7 @@ func TestQuotaIsReservedUsedAndGivenBack(t *testing.T) {
 
 func TestLapsedReservationGivesItsQuotaBack(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{env: []string{"ACCESSION_RESERVATION_LIFETIME=1s"}, flags: []string{"--part-size-bytes", "4096"}})
+	s := start(t, options{env: []string{"ACCESSION_RESERVATION_LIFETIME=6s"}, flags: []string{"--part-size-bytes", "4096"}})
 	p := s.partner("harbour")
 	reader := s.issue("harbour", "ai_reader")
 	parts := cut(noise(partSize+10, 5), partSize)

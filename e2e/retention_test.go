@@ -164,9 +164,9 @@ func TestWithdrawnNameIsInNoRepeatedAnswer(t *testing.T) {
 // What a client sees says until when each status lasts, and why.
 func TestEveryStatusTellsItsEndAndWhy(t *testing.T) {
 	t.Parallel()
-	late := start(t, options{env: []string{"ACCESSION_RESERVATION_LIFETIME=1s"}}).partner("harbour")
+	late := start(t, options{env: []string{"ACCESSION_RESERVATION_LIFETIME=10s"}}).partner("harbour")
 	lapsing := late.initiate("wharf plan.txt", "text/plain", 100)
-	if st := late.status(lapsing); st.Status != "INITIATED" || !st.ExpiresAt.Equal(st.CreatedAt.Add(time.Second)) {
+	if st := late.status(lapsing); st.Status != "INITIATED" || !st.ExpiresAt.Equal(st.CreatedAt.Add(10*time.Second)) {
 		t.Errorf("INITIATED: %+v", st)
 	}
 	if st := late.follow(lapsing); st.Status != "EXPIRED" || st.ExpiresAt.IsZero() || st.Failure == nil || st.Failure.Code != "reservation_expired" || st.Failure.Gate != "" || st.Failure.Message == "" {
@@ -177,7 +177,7 @@ func TestEveryStatusTellsItsEndAndWhy(t *testing.T) {
 		t.Errorf("a lapsed reservation leaves names in %v", found)
 	}
 
-	s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=3s", "--rate-limits", "off"}})
+	s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=15s", "--rate-limits", "off"}})
 	p := s.partner("harbour")
 	id := p.send("note.txt", "text/plain", note("no-watch"))
 	var waiting map[string]any
@@ -191,10 +191,10 @@ func TestEveryStatusTellsItsEndAndWhy(t *testing.T) {
 		}
 	}
 	deadline, err := time.Parse(time.RFC3339, fmt.Sprint(waiting["deadline_at"]))
-	if err != nil || time.Until(deadline) > 3*time.Second || waiting["last_error"] != "scanner_unavailable" || waiting["last_message"] == "" || waiting["next_attempt_at"] == nil {
+	if err != nil || time.Until(deadline) > 15*time.Second || waiting["last_error"] != "scanner_unavailable" || waiting["last_message"] == "" || waiting["next_attempt_at"] == nil {
 		t.Errorf("a gate without an answer: %v, %v", waiting, err)
 	}
-	if st := p.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable"); !strings.Contains(st.Failure.Message, "3s") {
+	if st := p.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable"); !strings.Contains(st.Failure.Message, "15s") {
 		t.Errorf("FAILED: %+v", st.Failure)
 	}
 
