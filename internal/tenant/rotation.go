@@ -24,6 +24,7 @@ const (
 	reloadEvery   = 15 * time.Second
 	reloadPause   = time.Second
 	reloadTimeout = 5 * time.Second
+	startTimeout  = 30 * time.Second // of the first reading, which may have to make a key on a machine that starts much else too
 	announce      = custody.SigningKeyAnnouncement // above reloadEvery and the minute for which others may keep the published keys
 )
 
@@ -68,15 +69,18 @@ type ringKey[K any] struct {
 // for itself alone. A key store that does not answer is no verdict: service_unavailable.
 func (r *ring[K]) read(ctx context.Context, age time.Duration) ([]ringKey[K], error) {
 	r.mu.Lock()
-	old, keys, forgotten := r.now().Sub(r.readAt), r.keys, r.forgotten
+	old, keys, forgotten, patience := r.now().Sub(r.readAt), r.keys, r.forgotten, reloadTimeout
+	if r.readAt.IsZero() {
+		patience = startTimeout
+	}
 	r.mu.Unlock()
 	if len(keys) > 0 && old >= 0 && old < age {
 		return keys, nil
 	}
 	outer := context.WithoutCancel(ctx) // one caller that goes away fails no other
 	// By the number of times that all was forgotten: a read that began before that is not what is asked for.
-	answered := r.reading.DoChan(strconv.Itoa(forgotten), func() (any, error) { return r.reload(outer, forgotten) })
-	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errSilent)
+	answered := r.reading.DoChan(strconv.Itoa(forgotten), func() (any, error) { return r.reload(outer, patience, forgotten) })
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSilent)
 	defer cancel()
 	select {
 	case a := <-answered:
@@ -95,8 +99,8 @@ func (r *ring[K]) read(ctx context.Context, age time.Duration) ([]ringKey[K], er
 var errSilent = errors.New("the key store does not answer")
 
 // reload asks the key store and keeps what it says, unless that was to be forgotten meanwhile.
-func (r *ring[K]) reload(ctx context.Context, forgotten int) ([]ringKey[K], error) {
-	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
+func (r *ring[K]) reload(ctx context.Context, patience time.Duration, forgotten int) ([]ringKey[K], error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	asked := r.now()
 	secrets, err := r.source.SigningSecrets(ctx, r.purpose, r.generate)
