@@ -50,7 +50,7 @@ func bytesDiffer() *custody.Refusal {
 // stream copies content to w block by block, and stops when ctx does.
 func stream(ctx context.Context, w io.Writer, content custody.Content) (int64, error) {
 	r := io.NewSectionReader(content, 0, content.Size())
-	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{reader{ctx, r}}, make([]byte, copyBuffer))
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{reader{ctx, r}}, make([]byte, max(1, min(copyBuffer, content.Size()))))
 }
 
 // reader fails once its context ends.

@@ -188,7 +188,7 @@ func (v *Vault) readable(ctx context.Context, store blobstore.Store, uploadID st
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyBuffer(io.Discard, onlyReader{io.NewSectionReader(content, 0, content.Size())}, make([]byte, blobstore.BlockSize))
+	_, err = io.CopyBuffer(io.Discard, onlyReader{io.NewSectionReader(content, 0, content.Size())}, make([]byte, max(1, min(blobstore.BlockSize, content.Size()))))
 	return errors.Join(err, content.Close())
 }
 
@@ -212,7 +212,7 @@ func (v *Vault) copy(ctx context.Context, store blobstore.Store, objectKey strin
 	if err != nil {
 		return err
 	}
-	block := make([]byte, blobstore.BlockSize)
+	block := make([]byte, min(blobstore.BlockSize, from.Size()))
 	for at := int64(0); at < from.Size(); {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(err, to.Abort())
