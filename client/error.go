@@ -152,14 +152,16 @@ func newError(answer *http.Response, body []byte) *Error {
 	return refusal
 }
 
-// retryAfter reads Retry-After in either of its forms; zero where there is none.
+// retryAfter reads Retry-After in either of its forms, a day at most; zero where there is none.
 func retryAfter(header http.Header) time.Duration {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(value); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, 24*60*60)) * time.Second
+		return time.Duration(min(seconds, int(longestRetryAfter/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(0, time.Until(at))
+		return min(max(0, time.Until(at)), longestRetryAfter)
 	}
 	return 0
 }
+
+const longestRetryAfter = 24 * time.Hour

@@ -37,7 +37,7 @@ func (q RecordQuery) After(cursor string) (before int64, ok bool) {
 	}
 	var c recordCursor
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || json.Unmarshal(b, &c) != nil || c.Before <= 0 || c.Query != q.filters() {
+	if err != nil || json.Unmarshal(b, &c) != nil || c.Before <= 0 || q.Cursor(c.Before) != cursor { // the one spelling of it
 		return 0, false
 	}
 	return c.Before, true

@@ -75,13 +75,13 @@ func (c *collector) take(kind byte, payload []byte, in io.Reader) (last bool, er
 		return true, errNeedPDF
 	case frameLegacy:
 		var l legacyError
-		if json.Unmarshal(payload, &l) != nil || c.typed || len(l.Declared) > maxMediaType {
+		if json.Unmarshal(payload, &l) != nil || c.typed || !declaredType.MatchString(l.Declared) {
 			return true, errFrame
 		}
 		return true, &l
 	case frameType:
 		var f typeFrame
-		if json.Unmarshal(payload, &f) != nil || c.typed || !mediaType.MatchString(f.Media) || len(f.Declared) > maxMediaType {
+		if json.Unmarshal(payload, &f) != nil || c.typed || !mediaType.MatchString(f.Media) || !declaredType.MatchString(f.Declared) {
 			return true, errFrame
 		}
 		c.typed, c.doc.MediaType, c.doc.DeclaredMediaType = true, f.Media, f.Declared
@@ -124,9 +124,12 @@ func (c *collector) take(kind byte, payload []byte, in io.Reader) (last bool, er
 	return true, errFrame
 }
 
-const maxMediaType = 127 // RFC 6838, section 4.2, for each half
+const maxMediaType = 255 // characters of a declared one; RFC 6838, section 4.2, allows 127 for each half
 
-var mediaType = regexp.MustCompile(`^[a-z]{1,63}/[a-z0-9.+-]{1,127}$`)
+var (
+	mediaType    = regexp.MustCompile(`^[a-z]{1,63}/[a-z0-9.+-]{1,127}$`)
+	declaredType = regexp.MustCompile(fmt.Sprintf(`^[!-~]{0,%d}$`, maxMediaType)) // what a declared one may be made of: nothing that a log or a page takes for a command
+)
 
 // admit holds pages to their order, their number, and the text limit.
 func (c *collector) admit(number int) bool {

@@ -27,31 +27,9 @@ func (e *Extractor) Members(ctx context.Context, content io.ReaderAt, size int64
 		return nil
 	}
 	var visitErr error
-	err := e.converse(ctx, purposeMembers, "", content, size, func(c *conversation) error {
-		for {
-			kind, payload, err := c.next(bytesLimit)
-			if err != nil {
-				return err
-			}
-			switch kind {
-			case frameMember:
-				m := &memberReader{conversation: c}
-				if visitErr = visit(m); visitErr != nil {
-					return visitErr
-				}
-				if _, err := io.Copy(io.Discard, m); err != nil {
-					return err
-				}
-			case frameNeed:
-				return errNeedPDF
-			case frameRefusal:
-				return refusalOf(payload)
-			case frameEnd:
-				return nil
-			default:
-				return errFrame
-			}
-		}
+	err := e.converse(ctx, purposeMembers, "", content, size, func(c *conversation) (err error) {
+		visitErr, err = c.members(visit)
+		return err
 	})
 	var refusal *Refusal
 	// What visit reads is the worker's word: that it broke off is no error of visit.
@@ -62,6 +40,35 @@ func (e *Extractor) Members(ctx context.Context, content io.ReaderAt, size int64
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnfinished, err)
+}
+
+// members has every member that the worker sends visited. visitErr is visit's own; err is that, or why the worker did not come to
+// its end.
+func (c *conversation) members(visit func(io.Reader) error) (visitErr, err error) {
+	for {
+		kind, payload, err := c.next(bytesLimit)
+		if err != nil {
+			return nil, err
+		}
+		switch kind {
+		case frameMember:
+			m := &memberReader{conversation: c}
+			if err := visit(m); err != nil {
+				return err, err
+			}
+			if _, err := io.Copy(io.Discard, m); err != nil {
+				return nil, err
+			}
+		case frameNeed:
+			return nil, errNeedPDF
+		case frameRefusal:
+			return nil, refusalOf(payload)
+		case frameEnd:
+			return nil, nil
+		default:
+			return nil, errFrame
+		}
+	}
 }
 
 // ErrUnfinished marks errors that say nothing about the content: a worker was killed at a limit, or broke down.

@@ -72,16 +72,21 @@ func (s chains) search(ctx context.Context, x *exchange, in *searchAuditInput) (
 		page.Lines[i] = chainLine{Position: l.Position, Audit: l.Audit}
 	}
 	if next.ID != "" {
-		page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(next.At.UnixMilli(), 10) + " " + next.ID))
+		page.NextCursor = writeCursor(next.At.UnixMilli(), next.ID)
 	}
 	return respond(page)
 }
 
+func writeCursor(ms int64, id string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(ms, 10) + " " + id))
+}
+
+// readCursor takes what writeCursor makes, in its one spelling.
 func readCursor(cursor string) (custody.AuditPosition, bool) {
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	at, id, found := strings.Cut(string(b), " ")
 	ms, wrong := strconv.ParseInt(at, 10, 64)
-	if err != nil || wrong != nil || !found || id == "" || strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' }) {
+	if err != nil || wrong != nil || !found || ms < 0 || id == "" || cursor != writeCursor(ms, id) || strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' }) {
 		return custody.AuditPosition{}, false
 	}
 	return custody.AuditPosition{At: time.UnixMilli(ms), ID: id}, true

@@ -22,6 +22,7 @@ func parseScanReply(text string) (Report, error) {
 	if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") {
 		return Report{}, unavailable("clamd answered %q", clip(text))
 	}
+	name = printable(name)
 	if reason := couldNotLook(name); reason != "" {
 		return Report{Outcome: Unscannable, Reason: reason}, nil
 	}
@@ -47,7 +48,7 @@ func couldNotLook(name string) string {
 func parseVersion(text string, zone *time.Location) (Engine, error) {
 	version, ok := strings.CutPrefix(text, "ClamAV ")
 	fields := strings.Split(version, "/")
-	if !ok || fields[0] == "" || (len(fields) != 1 && len(fields) != 3) {
+	if !ok || fields[0] == "" || (len(fields) != 1 && len(fields) != 3) || printable(version) != version {
 		return Engine{}, unavailable("clamd answered %q to VERSION", clip(text))
 	}
 	engine := Engine{Name: "ClamAV", Version: fields[0]}
@@ -60,6 +61,17 @@ func parseVersion(text string, zone *time.Location) (Engine, error) {
 	}
 	engine.SignatureVersion, engine.SignatureDate, engine.FullDatabase = fields[1], date.UTC(), true
 	return engine, nil
+}
+
+// printable keeps what terminals and logs take for commands out of a name. The name of a signature is of visible ASCII; whatever
+// else it is called, the content is not clean.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, name)
 }
 
 // clip keeps what a stranger on the socket says short enough for a log line.

@@ -77,7 +77,7 @@ type Installation struct {
 }
 
 // Install brings db up to date.
-func Install(t *testing.T, db sqldb.DB) *Installation {
+func Install(t testing.TB, db sqldb.DB) *Installation {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), db)
 	if err != nil {
@@ -87,7 +87,7 @@ func Install(t *testing.T, db sqldb.DB) *Installation {
 }
 
 // OpenSQLite makes an empty installation in a file of its own.
-func OpenSQLite(t *testing.T) *Installation {
+func OpenSQLite(t testing.TB) *Installation {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "metadata.db")
 	db, err := sqldb.OpenSQLite(path, sqldb.SQLiteOptions{})

@@ -27,7 +27,7 @@ import (
 var ask = tenant.TokenRequest{GrantType: "client_credentials"}
 
 // grant makes an access token from a credential.
-func grant(t *testing.T, s *tenant.Service, id, secret string, r tenant.TokenRequest) tenant.AccessToken {
+func grant(t testing.TB, s *tenant.Service, id, secret string, r tenant.TokenRequest) tenant.AccessToken {
 	t.Helper()
 	client, err := s.AuthenticateClient(t.Context(), id, secret)
 	if err != nil {

@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"context"
+	"encoding/base64"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +37,7 @@ func (a accessClaims) scopes(c custody.Credential) []custody.Scope {
 // The algorithm is pinned and the key is ours by its id: nothing in the token chooses how it is verified. (RFC 8725, 9068.)
 func (s *Service) readAccessToken(ctx context.Context, token string) (a accessClaims, c custody.Credential, err error) {
 	signed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256})
-	if err != nil || len(signed.Headers) != 1 || !isAccessToken(signed.Headers[0]) {
+	if err != nil || !spelledOnce(token) || len(signed.Headers) != 1 || !isAccessToken(signed.Headers[0]) {
 		return a, c, invalid()
 	}
 	key, ok, err := s.tokenKeys.byID(ctx, signed.Headers[0].KeyID)
@@ -62,6 +63,18 @@ func (s *Service) readAccessToken(ctx context.Context, token string) (a accessCl
 		return accessClaims{}, custody.Credential{}, err
 	}
 	return a, c, nil
+}
+
+// spelledOnce tells whether token is the one spelling of what it says: base64 has others, with line feeds in it or with bits to
+// spare at an end.
+func spelledOnce(token string) bool {
+	for part := range strings.SplitSeq(token, ".") {
+		raw, err := base64.RawURLEncoding.DecodeString(part)
+		if err != nil || base64.RawURLEncoding.EncodeToString(raw) != part {
+			return false
+		}
+	}
+	return true
 }
 
 func isAccessToken(h jose.Header) bool {

@@ -23,7 +23,7 @@ type office struct {
 	keys  []custody.SigningKey
 }
 
-func open(t *testing.T) *office {
+func open(t testing.TB) *office {
 	t.Helper()
 	in := storetest.OpenSQLite(t)
 	o := &office{in: in, store: &store{reads: in.Store, inTx: joined(in.Store.InTx)}, keys: []custody.SigningKey{newKey("key_1")}}
@@ -32,7 +32,7 @@ func open(t *testing.T) *office {
 }
 
 // with is the same office with other signing keys, as after a restart.
-func (o *office) with(t *testing.T, keys ...custody.SigningKey) *tenant.Service {
+func (o *office) with(t testing.TB, keys ...custody.SigningKey) *tenant.Service {
 	t.Helper()
 	s, err := tenant.New(t.Context(), o.store, tenant.Config{
 		AdminToken: adminToken, AllowanceBytes: 1000, Keys: newKeyring(keys...), Issuer: issuer, Resources: []string{issuer, issuer + "/mcp"},
@@ -100,7 +100,7 @@ func idempotency(key, requestHash string) custody.Idempotency {
 	}
 }
 
-func (o *office) issue(t *testing.T, orgID string, role custody.Role, scopes ...custody.Scope) (credentialID, token string) {
+func (o *office) issue(t testing.TB, orgID string, role custody.Role, scopes ...custody.Scope) (credentialID, token string) {
 	t.Helper()
 	a, token, err := o.Issue(t.Context(), admin, custody.CredentialRequest{OrgID: orgID, Role: role, Scopes: scopes}, idempotency("", ""))
 	if err != nil {
@@ -109,7 +109,7 @@ func (o *office) issue(t *testing.T, orgID string, role custody.Role, scopes ...
 	return issuedID(t, a), token
 }
 
-func issuedID(t *testing.T, a custody.Answer) string {
+func issuedID(t testing.TB, a custody.Answer) string {
 	t.Helper()
 	var issued map[string]string
 	if err := json.Unmarshal(a.Data, &issued); err != nil {
