@@ -24,7 +24,7 @@ const (
 	reloadEvery   = 15 * time.Second
 	reloadPause   = time.Second
 	reloadTimeout = 5 * time.Second
-	startTimeout  = 30 * time.Second // of the first reading, which may have to make a key on a machine that starts much else too
+	startTimeout  = 30 * time.Second               // of the first reading, which may have to make a key on a machine that starts much else too
 	announce      = custody.SigningKeyAnnouncement // above reloadEvery and the minute for which others may keep the published keys
 )
 
