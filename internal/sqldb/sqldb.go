@@ -1,4 +1,6 @@
 // Package sqldb lets one hand-written SQL text, with $n parameters bound in ascending order, run on every database engine.
+// A limit that is a parameter is written LIMIT $n + 0 where a text runs often: SQLite looks at a bare one to plan, and so prepares
+// the statement anew at every run.
 // The engine's own driver stays behind Querier; what differs between engines stands in Dialect.
 package sqldb
 

@@ -30,7 +30,7 @@ const (
 // SQLite is one database file: a single writer that commits waiting transactions together, and four readers.
 type SQLite struct {
 	sqlQuerier // reads
-	write      *sql.DB
+	write      *writer
 	read       *sql.DB
 	queue      chan *unit
 	closing    chan struct{}
@@ -89,7 +89,7 @@ func OpenSQLite(path string, o SQLiteOptions) (*SQLite, error) {
 	read.SetMaxIdleConns(readers)
 	damaged := &damage{}
 	db := &SQLite{
-		sqlQuerier: sqlQuerier{read, damaged}, write: write, read: read, damaged: damaged,
+		sqlQuerier: sqlQuerier{&prepared{DB: read}, damaged}, write: &writer{write, map[string]*sql.Stmt{}}, read: read, damaged: damaged,
 		queue: make(chan *unit, 4*batchSize), closing: make(chan struct{}), changed: make(chan struct{}),
 	}
 	db.closed.Go(db.commitLoop)
@@ -131,7 +131,7 @@ func (db *SQLite) Migrate(ctx context.Context, files fs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db.write, sub, goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(goose.DialectSQLite3, db.write.DB, sub, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}
@@ -254,13 +254,16 @@ func (db *SQLite) commit(batch []*unit) {
 func (db *SQLite) runBatch(batch []*unit) error {
 	ctx := context.Background()
 	if db.damaged.kept.CompareAndSwap(true, false) {
-		forget(db.write, 1)
+		forget(db.write.DB, 1)
 	}
-	tx, err := db.write.BeginTx(ctx, nil)
+	tx, err := db.write.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after Commit this does nothing
+	defer func() {
+		_ = tx.Rollback() // after Commit this does nothing
+		db.write.keep(ctx, tx)
+	}()
 	for _, u := range batch {
 		if !u.taken.CompareAndSwap(false, true) {
 			continue // gave up while waiting
@@ -332,6 +335,9 @@ func (q sqlQuerier) Each(ctx context.Context, text string, args []any, fn func(f
 	rows, err := q.std.QueryContext(context.WithoutCancel(ctx), text, args...)
 	if err != nil {
 		return q.visible(err)
+	}
+	if b, ok := q.std.(*batch); ok {
+		defer b.reading(text)()
 	}
 	defer rows.Close()
 	for rows.Next() {

@@ -72,7 +72,7 @@ func (s queries) Records(ctx context.Context, q custody.RecordQuery) (records []
 	args = append(args, q.Limit+1) // one more tells whether there are more
 	var last int64
 	err = s.q.Each(ctx, `SELECT position, `+recordColumns+`, `+recalledAt+`
-		FROM request_records WHERE `+strings.Join(where, " AND ")+` ORDER BY position DESC LIMIT $`+strconv.Itoa(len(args)), args,
+		FROM request_records WHERE `+strings.Join(where, " AND ")+` ORDER BY position DESC LIMIT $`+strconv.Itoa(len(args))+` + 0`, args,
 		func(scan func(...any) error) error {
 			if len(records) == q.Limit {
 				next = last

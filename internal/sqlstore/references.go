@@ -18,7 +18,7 @@ func (tx *Tx) AppendReference(ctx context.Context, r custody.Review, credentialI
 func (s queries) References(ctx context.Context, uploadID string, limit int) ([]custody.Reference, error) {
 	references := []custody.Reference{}
 	err := s.q.Each(ctx, `SELECT review_id, source_url, reviewer, attached_at FROM (
-		SELECT position, review_id, source_url, reviewer, attached_at FROM external_references WHERE upload_id = $1 ORDER BY position DESC LIMIT $2) AS newest
+		SELECT position, review_id, source_url, reviewer, attached_at FROM external_references WHERE upload_id = $1 ORDER BY position DESC LIMIT $2 + 0) AS newest
 		ORDER BY position`,
 		[]any{uploadID, limit}, func(scan func(...any) error) error {
 			var r custody.Reference
@@ -41,7 +41,7 @@ func (s queries) Corrections(ctx context.Context, orgID, uploadID string, limit 
 			SELECT u.upload_id FROM uploads u JOIN later l ON u.original_upload_id = l.upload_id WHERE u.original_upload_id <> '' AND u.org_id = $3)
 		SELECT upload_id FROM (
 			SELECT u.upload_id, u.created_at FROM uploads u JOIN later l ON u.upload_id = l.upload_id WHERE u.status = 'READY'
-			ORDER BY u.created_at DESC, u.upload_id DESC LIMIT $4) AS newest
+			ORDER BY u.created_at DESC, u.upload_id DESC LIMIT $4 + 0) AS newest
 		ORDER BY created_at, upload_id`,
 		[]any{uploadID, orgID, orgID, limit}, func(scan func(...any) error) error {
 			var id string

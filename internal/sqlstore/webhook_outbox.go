@@ -98,7 +98,7 @@ func (tx *Tx) ClaimDeliveries(ctx context.Context, orgID, lease string, limit, c
 	}
 	// Materialized: chosen once, however the engine joins.
 	err = tx.q.Each(ctx, `WITH due AS MATERIALIZED (SELECT d.event_id FROM webhook_deliveries d WHERE d.org_id = $1 AND `+tx.deliverable()+`
-			ORDER BY d.due_at, d.event_id LIMIT $2`+tx.d.SkipLocked+`)
+			ORDER BY d.due_at, d.event_id LIMIT $2 + 0`+tx.d.SkipLocked+`)
 		UPDATE webhook_deliveries SET lease = $3, lease_until = `+tx.d.Now+` + $4, attempt = attempt + 1, attempts = attempts + 1
 		WHERE event_id IN (SELECT event_id FROM due)
 		RETURNING `+deliveryColumns, []any{orgID, limit, lease, custody.LeaseLifetime.Milliseconds()}, func(scan func(...any) error) error {

@@ -37,7 +37,7 @@ func due(d sqldb.Dialect, lane custody.Lane) string {
 func (tx *Tx) ClaimDue(ctx context.Context, lane custody.Lane, limit int) (claims []custody.Claim, err error) {
 	lease := custody.NewID("lease")
 	// Materialized: chosen once, however the engine joins.
-	err = tx.q.Each(ctx, `WITH due AS MATERIALIZED (SELECT upload_id FROM uploads WHERE `+waiting(tx.d, lane)+` ORDER BY due_at LIMIT $1`+tx.d.SkipLocked+`)
+	err = tx.q.Each(ctx, `WITH due AS MATERIALIZED (SELECT upload_id FROM uploads WHERE `+waiting(tx.d, lane)+` ORDER BY due_at LIMIT $1 + 0`+tx.d.SkipLocked+`)
 		UPDATE uploads SET lease = $2, lease_until = `+tx.d.Now+` + $3, attempt = attempt + 1
 		WHERE upload_id IN (SELECT upload_id FROM due)
 		RETURNING `+claimColumns, []any{limit, lease, custody.LeaseLifetime.Milliseconds()}, func(scan func(...any) error) error {
