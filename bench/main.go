@@ -1,7 +1,9 @@
 // Command bench measures the service beside a named reference, in turn, on the same machine: what it prints is the only
 // source of figures in the documentation. `make bench` runs it.
 //
-//	upload    the same bytes in the same parts into a bare net/http handler (SHA-256, buffered write, fsync per part)
+//	upload    the same bytes in the same parts into a bare net/http handler (SHA-256, buffered write, fsync per part);
+//	          into the same without a hash and past the page cache, which is the disk's ceiling; into tusd, where there is
+//	          one (-tusd), and there until sha256sum has read the file
 //	complete  the largest upload beside the smallest
 //	memory    8 uploads of 1 GiB at once, over the idle service
 //
@@ -27,13 +29,14 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds of each measurement")
 	sizeMiB := flag.Int64("size", 1024, "size of one upload in MiB")
 	largeMiB := flag.Int64("large", 4096, "size of the large upload whose complete is timed, in MiB")
+	tusd := flag.String("tusd", "", "the program tusd, v2; without it its rows are left out")
 	dir := flag.String("dir", os.TempDir(), "where to write; its disk is what is measured")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	work, err := os.MkdirTemp(*dir, "accession-bench-")
 	fail(err)
-	err = run(ctx, work, *rounds, *sizeMiB<<20, *largeMiB<<20)
+	err = run(ctx, work, *tusd, *rounds, *sizeMiB<<20, *largeMiB<<20)
 	fail(os.RemoveAll(work))
 	fail(err)
 }
@@ -45,7 +48,7 @@ func fail(err error) {
 	}
 }
 
-func run(ctx context.Context, work string, rounds int, size, large int64) error {
+func run(ctx context.Context, work, tusd string, rounds int, size, large int64) error {
 	binary := filepath.Join(work, "accession")
 	if err := build(ctx, binary); err != nil {
 		return err
@@ -55,12 +58,34 @@ func run(ctx context.Context, work string, rounds int, size, large int64) error 
 		return err
 	}
 	defer bare.stop()
+	references := []reference{
+		{"bare handler", func(ctx context.Context, size, part int64) (time.Duration, error) {
+			return bare.put(ctx, "hash", size, part)
+		}},
+		{"the disk's ceiling", func(ctx context.Context, size, part int64) (time.Duration, error) {
+			return bare.put(ctx, "direct", size, part)
+		}},
+	}
+	if tusd != "" {
+		server, folder, err := startTusd(ctx, tusd, work)
+		if err != nil {
+			return err
+		}
+		defer server.stop()
+		references = append(references,
+			reference{"tusd", func(ctx context.Context, size, part int64) (time.Duration, error) {
+				return server.tus(ctx, folder, size, part, false)
+			}},
+			reference{"tusd, then sha256sum", func(ctx context.Context, size, part int64) (time.Duration, error) {
+				return server.tus(ctx, folder, size, part, true)
+			}})
+	}
 	for _, partMiB := range []int64{16, 64} {
 		svc, err := startService(ctx, binary, work, partMiB<<20)
 		if err != nil {
 			return err
 		}
-		err = uploads(ctx, svc, bare, rounds, size, partMiB<<20)
+		err = uploads(ctx, svc, references, rounds, size, partMiB<<20)
 		if err == nil && partMiB == 16 {
 			err = completes(ctx, svc, rounds, 8<<20, large)
 		}
@@ -75,9 +100,10 @@ func run(ctx context.Context, work string, rounds int, size, large int64) error 
 	return nil
 }
 
-// uploads prints the throughput of one upload beside the bare handler, round by round in turn.
-func uploads(ctx context.Context, svc, bare *process, rounds int, size, part int64) error {
-	var ours, theirs, ratio []float64
+// uploads prints the throughput of one upload beside each reference, round by round in turn.
+func uploads(ctx context.Context, svc *process, references []reference, rounds int, size, part int64) error {
+	var ours []float64
+	theirs, ratio := make([][]float64, len(references)), make([][]float64, len(references))
 	for range rounds {
 		mine, err := svc.upload(ctx, size, part)
 		if err != nil {
@@ -86,15 +112,20 @@ func uploads(ctx context.Context, svc, bare *process, rounds int, size, part int
 		if err := svc.withdraw(ctx, mine.id); err != nil {
 			return err
 		}
-		its, err := bare.put(ctx, size, part)
-		if err != nil {
-			return err
+		ours = append(ours, rate(size, mine.took))
+		for i, r := range references {
+			its, err := r.send(ctx, size, part)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+			theirs[i] = append(theirs[i], rate(size, its))
+			ratio[i] = append(ratio[i], its.Seconds()/mine.took.Seconds())
 		}
-		ours, theirs = append(ours, rate(size, mine.took)), append(theirs, rate(size, its))
-		ratio = append(ratio, its.Seconds()/mine.took.Seconds())
 	}
-	fmt.Printf("upload %d MiB in %d MiB parts: accession %s MB/s, bare handler %s MB/s, ratio %s\n",
-		size>>20, part>>20, spread(ours, "%.0f"), spread(theirs, "%.0f"), spread(ratio, "%.2f"))
+	fmt.Printf("upload %d MiB in %d MiB parts: accession %s MB/s\n", size>>20, part>>20, spread(ours, "%.0f"))
+	for i, r := range references {
+		fmt.Printf("  %s: %s MB/s, ratio %s\n", r.name, spread(theirs[i], "%.0f"), spread(ratio[i], "%.2f"))
+	}
 	return nil
 }
 

@@ -83,6 +83,33 @@ func start(cmd *exec.Cmd) (*process, error) {
 	return &process{cmd: cmd, url: strings.TrimSpace(line[strings.Index(line, "http"):])}, nil
 }
 
+// launch runs cmd, which does not print its address, until it answers there. ctx bounds the wait.
+func launch(ctx context.Context, cmd *exec.Cmd, url string) (*process, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, url: url}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		resp, err := http.Get(url)
+		if err == nil {
+			return p, resp.Body.Close()
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			p.stop()
+			return nil, fmt.Errorf("%s did not start: %w", cmd.Path, err)
+		}
+	}
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	_ = p.cmd.Wait() // how it ends is not what is measured
@@ -175,11 +202,11 @@ func (p *process) withdraw(ctx context.Context, id string) error {
 	return p.call(ctx, "POST", "/api/v1/organizations/bench/partner-uploads/"+id+"/withdraw", p.token, map[string]any{"reason": "bench"}, nil)
 }
 
-// put sends the same bytes in the same parts to the bare handler.
-func (p *process) put(ctx context.Context, size, part int64) (time.Duration, error) {
+// put sends the same bytes in the same parts to the bare handler, whose work folder chooses: "hash", or "direct".
+func (p *process) put(ctx context.Context, folder string, size, part int64) (time.Duration, error) {
 	began := time.Now()
 	for at := int64(0); at < size; at += part {
-		if err := p.send(ctx, fmt.Sprintf("/part-%d", at/part), min(part, size-at)); err != nil {
+		if err := p.send(ctx, fmt.Sprintf("/%s/part-%d", folder, at/part), min(part, size-at)); err != nil {
 			return 0, err
 		}
 	}
@@ -269,7 +296,13 @@ func serveBare(dir, address string) error {
 	}
 	fmt.Printf("http://%s\n", l.Addr())
 	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := keep(filepath.Join(dir, filepath.Base(r.URL.Path)), r.Body); err != nil {
+		path, err := filepath.Join(dir, filepath.Base(r.URL.Path)), error(nil)
+		if strings.HasPrefix(r.URL.Path, "/direct/") {
+			err = keepDirect(path, r.Body, r.ContentLength)
+		} else {
+			err = keep(path, r.Body)
+		}
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	}))

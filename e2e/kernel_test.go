@@ -17,7 +17,8 @@ import (
 )
 
 // kernel stands between a service and its file systems: it hears of every file and folder that the service makes durable, and may
-// answer with an I/O error instead. The service is the real binary; seccomp hands its calls of fsync and fdatasync to the test.
+// answer with an I/O error instead, or later. The service is the real binary; seccomp hands its calls of fsync, fdatasync and syncfs
+// to the test.
 type kernel struct {
 	over   chan struct{} // closed when the service is gone
 	t      testing.TB
@@ -26,7 +27,12 @@ type kernel struct {
 	mu     sync.Mutex
 	synced []string
 	broken func(path string) bool // nil: nothing is
+	slow   func(path string) bool // whose syncs wait for release; nil: none
+	held   []func()               // let go on what waits
 }
+
+// wholeFileSystem stands before the path that a syncfs was made through.
+const wholeFileSystem = "file system of "
 
 const (
 	kernelSocket = "ACCESSION_TEST_KERNEL" // where the one who is watched sends the descriptor
@@ -49,7 +55,7 @@ func becomeWatched() error {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: yes, K: call}
 	}
 	answer := func(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
-	filter := []unix.SockFilter{load, is(unix.SYS_FSYNC, 2), is(unix.SYS_FDATASYNC, 1), answer(unix.SECCOMP_RET_ALLOW), answer(unix.SECCOMP_RET_USER_NOTIF)}
+	filter := []unix.SockFilter{load, is(unix.SYS_FSYNC, 3), is(unix.SYS_FDATASYNC, 2), is(unix.SYS_SYNCFS, 1), answer(unix.SECCOMP_RET_ALLOW), answer(unix.SECCOMP_RET_USER_NOTIF)}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -172,10 +178,19 @@ func (k *kernel) serve(conn *net.UnixConn) {
 			continue // it was killed, or interrupted
 		}
 		answer := seccompAnswer{id: asked.id, flags: seccompContinue}
-		if path, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", asked.pid, asked.args[0])); err == nil && k.fails(path) {
+		path, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", asked.pid, asked.args[0]))
+		if asked.call == unix.SYS_SYNCFS {
+			path = wholeFileSystem + path
+		}
+		if err == nil && k.fails(path) {
 			answer.error, answer.flags = -int32(unix.EIO), 0
 		}
-		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), seccompSend, uintptr(unsafe.Pointer(&answer))) // it may be gone
+		send := func() {
+			_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), seccompSend, uintptr(unsafe.Pointer(&answer))) // it may be gone
+		}
+		if !k.holds(path, send) {
+			send()
+		}
 	}
 }
 
@@ -209,9 +224,14 @@ func (k *kernel) fails(path string) bool {
 
 // breaks has every later sync fail of a path that ends so; "" mends all.
 func (k *kernel) breaks(suffix string) {
+	k.breaksIf(func(path string) bool { return suffix != "" && strings.HasSuffix(path, suffix) })
+}
+
+// breaksIf has every later sync of such a path fail.
+func (k *kernel) breaksIf(broken func(path string) bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.broken = func(path string) bool { return suffix != "" && strings.HasSuffix(path, suffix) }
+	k.broken = broken
 }
 
 // durable are the paths made durable since it was last asked.
@@ -224,4 +244,39 @@ func (k *kernel) durable() map[string]bool {
 	}
 	k.synced = nil
 	return paths
+}
+
+// holds keeps an answer back if path is slow.
+func (k *kernel) holds(path string, send func()) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.slow == nil || !k.slow(path) {
+		return false
+	}
+	k.held = append(k.held, send)
+	return true
+}
+
+// slows has every later sync of such a path wait for release.
+func (k *kernel) slows(slow func(path string) bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.slow = slow
+}
+
+// holding tells how many syncs wait.
+func (k *kernel) holding() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.held)
+}
+
+// release lets all go on that waits, and makes nothing wait any more.
+func (k *kernel) release() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, send := range k.held {
+		send()
+	}
+	k.slow, k.held = nil, nil
 }

@@ -12,12 +12,16 @@ func TestDiskConforms(t *testing.T) {
 	for name, folder := range map[string]func(t *testing.T) string{
 		"temporary folder": func(t *testing.T) string { return t.TempDir() },
 		"tmpfs":            sharedMemory,
+		"shared syncs":     sharedMemory,
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Blobs(t, func(t *testing.T) blobstore.Store {
 				disk, err := blobstore.NewDisk("staging", folder(t))
 				if err != nil {
 					t.Fatal(err)
+				}
+				if name == "shared syncs" {
+					blobstore.ShareAll(disk)
 				}
 				t.Cleanup(func() {
 					if err := disk.Close(); err != nil {

@@ -26,6 +26,7 @@ type Disk struct {
 	name string
 	root *os.Root
 	mode writeMode // how writers begin; tests start them lower
+	fsys *fileSystem
 
 	// mu keeps the removal of an empty folder apart from the creation of a file in it.
 	mu sync.Mutex
@@ -47,7 +48,11 @@ func NewDisk(name, root string) (*Disk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: open folder: %w", name, err)
 	}
-	return &Disk{name: name, root: r, settled: map[string]struct{}{}}, nil
+	fsys, err := fileSystemOf(r)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: look at folder: %w", name, err), r.Close())
+	}
+	return &Disk{name: name, root: r, fsys: fsys, settled: map[string]struct{}{}}, nil
 }
 
 // Name implements Store.
@@ -147,7 +152,13 @@ func (d *Disk) remove(key string) error {
 	}
 	crashpoint.Hit("blobstore: after delete")
 	// Synced even when absent: whoever unlinked it may have died before the sync.
-	if err := syncFolder(folder, nil); err != nil {
+	if d.fsys.beginAlone() {
+		err = folder.Sync()
+		d.fsys.endAlone()
+	} else {
+		err = d.fsys.share(folder)
+	}
+	if err = errors.Join(err, folder.Close()); err != nil {
 		return err
 	}
 	crashpoint.Hit("blobstore: after delete sync")

@@ -105,11 +105,7 @@ func (w *diskWriter) Commit() error {
 		return w.disk.fault("commit", os.ErrClosed)
 	}
 	crashpoint.Hit("blobstore: before sync")
-	if err := syncData(w.file); err != nil {
-		return w.disk.fault("commit", err)
-	}
-	crashpoint.Hit("blobstore: after sync")
-	if err := w.disk.settle(path.Dir(w.key), w.stillThere); err != nil {
+	if err := w.sync(); err != nil {
 		return w.disk.fault("commit", err)
 	}
 	crashpoint.Hit("blobstore: after folder sync")
@@ -118,6 +114,32 @@ func (w *diskWriter) Commit() error {
 	}
 	w.done = true
 	return nil
+}
+
+// sync makes the bytes and all names durable, together with other small objects if many are committed.
+func (w *diskWriter) sync() error {
+	if w.size > maxShared {
+		return w.syncByItself()
+	}
+	if w.disk.fsys.beginAlone() {
+		defer w.disk.fsys.endAlone()
+		return w.syncByItself()
+	}
+	if err := flushData(w.file); err != nil {
+		return err
+	}
+	if err := w.disk.fsys.share(w.file); err != nil {
+		return err
+	}
+	return w.stillThere() // then its folders have been there all the time
+}
+
+func (w *diskWriter) syncByItself() error {
+	if err := syncData(w.file); err != nil {
+		return err
+	}
+	crashpoint.Hit("blobstore: after sync")
+	return w.disk.settle(path.Dir(w.key), w.stillThere)
 }
 
 func (w *diskWriter) stillThere() error {

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
 
 // MakeFolder makes folder and what is missing above it, mode 0700, and has their names survive a power cut. The name of folder
@@ -45,5 +43,5 @@ func syncFileSystem(folder string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
+	return errors.Join(syncFileSystemOf(f), f.Close())
 }
