@@ -30,6 +30,7 @@ var onPostgres = map[string]func(*testing.T){
 	"MCP tools":                TestMCPToolsKeepToTheirOrganization,
 	"recall":                   TestRefusedContextIsRecalled,
 	"sessions":                 TestPortalSession,
+	"database faults":          TestDatabaseThatFails,
 }
 
 func TestOnPostgres(t *testing.T) {

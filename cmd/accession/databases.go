@@ -38,14 +38,14 @@ func (svc *service) openDatabases(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if svc.keys, err = keystore.Open(ctx, svc.observed("keys", keysDB), keeper); err != nil {
+	if svc.keys, err = keystore.Open(ctx, svc.observed("keys", sqldb.Misbehave("keys", keysDB)), keeper); err != nil {
 		return fmt.Errorf("key store: %w", err)
 	}
 	metadata, err := svc.openSQLite(filepath.Join(svc.settings.Data, "metadata.db"))
 	if err != nil {
 		return err
 	}
-	if svc.store, err = sqlstore.Open(ctx, svc.observed("metadata", metadata)); err != nil {
+	if svc.store, err = sqlstore.Open(ctx, svc.observed("metadata", sqldb.Misbehave("metadata", metadata))); err != nil {
 		return fmt.Errorf("metadata: %w", err)
 	}
 	// The folder's lock is ours: whoever held uploads is dead, and their leases need not run out first.
@@ -79,7 +79,7 @@ func (svc *service) openShared(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if svc.keys, err = keystore.Open(ctx, svc.observed("keys", keysDB), keeper); err != nil {
+	if svc.keys, err = keystore.Open(ctx, svc.observed("keys", sqldb.Misbehave("keys", keysDB)), keeper); err != nil {
 		return fmt.Errorf("key store: %w", err)
 	}
 	if err := svc.keys.Agree(ctx); err != nil {
@@ -89,7 +89,7 @@ func (svc *service) openShared(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if svc.store, err = sqlstore.Open(ctx, svc.observed("metadata", metadata)); err != nil {
+	if svc.store, err = sqlstore.Open(ctx, svc.observed("metadata", sqldb.Misbehave("metadata", metadata))); err != nil {
 		return fmt.Errorf("metadata: %w", err)
 	}
 	return nil

@@ -19,4 +19,4 @@ func NewID(prefix string) string {
 }
 
 // Now is the present in the precision that custody keeps: UTC, milliseconds.
-func Now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+func Now() time.Time { return present().UTC().Truncate(time.Millisecond) }

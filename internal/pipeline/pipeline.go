@@ -26,6 +26,8 @@ type Store interface {
 	Artifact(ctx context.Context, uploadID, name string) (custody.Artifact, error)
 	Work() <-chan struct{}
 	Scrub(ctx context.Context) error
+	// WaitsTooLong tells whether work waits for longer than longest from now, or is held for longer: then the clock was put back.
+	WaitsTooLong(ctx context.Context, longest time.Duration) (bool, error)
 	InTx(ctx context.Context, fn func(Tx) error) error
 }
 
@@ -37,6 +39,7 @@ type Tx interface {
 	Postpone(ctx context.Context, c custody.Claim, delay time.Duration) error
 	Release(ctx context.Context, c custody.Claim) error
 	RestartAttempts(ctx context.Context, c custody.Claim) error
+	BringBack(ctx context.Context, longest time.Duration) (int64, error)
 	SetGate(ctx context.Context, uploadID string, g custody.GateResult) error
 	PutArtifact(ctx context.Context, a custody.Artifact) error
 	Transition(ctx context.Context, u *custody.Upload, c custody.Change) error
@@ -92,6 +95,8 @@ type Runner struct {
 
 	mu      sync.Mutex
 	running map[string]context.CancelCauseFunc // gates and re-scans at work, by upload id
+
+	clocks gateClocks
 }
 
 // gate is one row of the gate table with the code that answers it.
@@ -117,7 +122,7 @@ func New(store Store, vault Vault, e Engines, cfg Config) *Runner {
 	if cfg.Watch == nil {
 		cfg.Watch = nobody{}
 	}
-	r := &Runner{store: store, vault: vault, extractor: e.Extractor, cfg: cfg, running: map[string]context.CancelCauseFunc{}}
+	r := &Runner{store: store, vault: vault, extractor: e.Extractor, cfg: cfg, running: map[string]context.CancelCauseFunc{}, clocks: gateClocks{seen: map[string]gateStart{}}}
 	runs := map[custody.GateName]func(context.Context, *pass) error{
 		custody.GateIntegrity:         integrity{vault}.run,
 		custody.GateQuarantine:        quarantine{vault}.run,
@@ -141,6 +146,7 @@ func (r *Runner) Run(ctx context.Context) {
 	lanes.Go(func() { r.runLane(ctx, laneGates, custody.LaneGates, r.cfg.Slots, r.process) })
 	lanes.Go(func() { r.runLane(ctx, laneDeletions, custody.LaneDeletions, 2, r.delete) })
 	lanes.Go(func() { r.runLane(ctx, laneRescans, custody.LaneRescans, 1, r.rescan) })
+	lanes.Go(func() { r.mindClock(ctx) })
 	lanes.Wait()
 }
 

@@ -34,7 +34,11 @@ func isLost(err error) bool { return errors.Is(err, custody.ErrLeaseLost) }
 
 // process takes one upload from gate to gate until it is through, refused, or must wait.
 func (r *Runner) process(ctx context.Context, c custody.Claim) {
-	if err := r.passGates(ctx, &c); err != nil && !isLost(err) && ctx.Err() == nil {
+	err := r.passGates(ctx, &c)
+	if c.Upload.Status != custody.StatusProcessing { // where the lease was lost, this process may have claimed it again
+		r.clocks.forget(c.Upload.ID)
+	}
+	if err != nil && !isLost(err) && ctx.Err() == nil {
 		r.cfg.Log.ErrorContext(ctx, "processing stopped", "upload_id", c.Upload.ID, "pipeline_id", c.Upload.PipelineID, "error", err)
 		r.postpone(ctx, c)
 	}
@@ -82,7 +86,7 @@ func (r *Runner) passGates(ctx context.Context, c *custody.Claim) error {
 
 // attempt runs a gate once, no longer than its attempt and its deadline allow.
 func (r *Runner) attempt(ctx context.Context, g gate, result *custody.GateResult, p *pass) (err error) {
-	left := min(g.Attempt, time.Until(result.StartedAt.Add(g.Deadline)))
+	left := min(g.Attempt, g.Deadline-r.clocks.ran(p.Upload.ID, result))
 	if left <= 0 {
 		if reason := earlier(result); reason != nil {
 			return reason
@@ -234,7 +238,7 @@ func (r *Runner) unanswered(ctx context.Context, c *custody.Claim, g gate, resul
 	}
 	log := r.cfg.Log.With("upload_id", c.Upload.ID, "pipeline_id", c.Upload.PipelineID, "gate", g.Name, "attempt", c.Attempt, "request_id", c.Cause.RequestID, "trace_id", c.Cause.TraceID)
 	detail := map[string]any{"attempts": c.Attempt, "last_error": code, "last_message": message}
-	left := time.Until(result.StartedAt.Add(g.Deadline))
+	left := g.Deadline - r.clocks.ran(c.Upload.ID, result)
 	if left <= 0 {
 		log.ErrorContext(ctx, "gate failed", "error", cause)
 		return r.end(ctx, c, result, detail, custody.GateFailed, custody.TriggerGateExhausted, code,

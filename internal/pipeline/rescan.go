@@ -76,6 +76,7 @@ func (r *Runner) rescanned(ctx context.Context, c *custody.Claim) error {
 		return r.gates[at].run(ctx, p)
 	}
 	err = r.attempt(ctx, g, &again, p)
+	r.clocks.forget(c.Upload.ID)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // interrupted: whatever the engine said no longer counts
 	}

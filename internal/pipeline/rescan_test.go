@@ -22,6 +22,7 @@ type reads interface {
 	Artifact(context.Context, string, string) (custody.Artifact, error)
 	Work() <-chan struct{}
 	Scrub(context.Context) error
+	WaitsTooLong(context.Context, time.Duration) (bool, error)
 }
 
 type realStore struct {

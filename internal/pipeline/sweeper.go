@@ -38,11 +38,24 @@ type Sweeper struct {
 	store SweepStore
 	vault SweepVault
 	log   *slog.Logger
+
+	began  time.Time // as the clock then was, and as the one that nobody sets
+	steady time.Time
 }
 
 // NewSweeper makes a sweeper.
 func NewSweeper(store SweepStore, vault SweepVault, log *slog.Logger) *Sweeper {
-	return &Sweeper{store, vault, log}
+	return &Sweeper{store: store, vault: vault, log: log, began: custody.Now(), steady: time.Now()}
+}
+
+// strayBefore is before when a stray must have been written. A clock that was put forward since the start makes nothing old: it may be
+// what a request is about to publish.
+func (s *Sweeper) strayBefore() time.Time {
+	now := custody.Now()
+	if lived := s.began.Add(time.Since(s.steady)); lived.Before(now) {
+		now = lived
+	}
+	return now.Add(-strayAge)
 }
 
 // Run sweeps at once and then every hour, until ctx ends.
@@ -80,7 +93,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 
 // sweepKeys destroys data keys whose upload was never reserved: they have no row, and have sealed nothing.
 func (s *Sweeper) sweepKeys(ctx context.Context, sealed map[string]bool) error {
-	ids, err := s.vault.KeysBefore(ctx, custody.Now().Add(-strayAge))
+	ids, err := s.vault.KeysBefore(ctx, s.strayBefore())
 	if err != nil {
 		return err
 	}
@@ -115,7 +128,7 @@ func (s *Sweeper) sweepUpload(ctx context.Context, uploadID string) error {
 	if err != nil {
 		return err
 	}
-	strays, err := s.vault.Strays(ctx, uploadID, named, custody.Now().Add(-strayAge))
+	strays, err := s.vault.Strays(ctx, uploadID, named, s.strayBefore())
 	for _, key := range strays {
 		if err := s.vault.DiscardPart(ctx, key); err != nil {
 			return err

@@ -105,7 +105,7 @@ func (db *SQLite) Close() error {
 
 // Dialect of SQLite: one writer, so nothing needs locking.
 func (db *SQLite) Dialect() Dialect {
-	return Dialect{Name: "sqlite", Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`}
+	return Dialect{Name: "sqlite", Now: sqliteNow}
 }
 
 // Changed is closed at the next commit.

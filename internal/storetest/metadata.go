@@ -41,6 +41,7 @@ func Metadata(t *testing.T, open func(t *testing.T) sqldb.DB) {
 		{"claims keep to lane, limit and order", metadataClaimOrder},
 		{"an expired lease is taken over", metadataTakeover},
 		{"postponed and released work", metadataPostpone},
+		{"a clock that was put back", metadataClockPutBack},
 		{"a withdrawal waits for the worker to let go", metadataWithdrawalLease},
 		{"re-scans wait in their own lane", metadataRescanLane},
 		{"a re-scan that refuses", metadataRescanRefused},

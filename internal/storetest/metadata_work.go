@@ -239,3 +239,50 @@ func metadataWithdrawalLease(t *testing.T, in *Installation) {
 		in.move(t, &u, custody.TriggerDeletionConfirmed)
 	}
 }
+
+// A clock that is put back moves what waits, and what a dead worker held, as far away: both are brought back, and nothing else is.
+func metadataClockPutBack(t *testing.T, in *Installation) {
+	const longest = 2 * time.Minute
+	soon, far := in.Processing(t), in.Processing(t)
+	held, reserved := in.Processing(t), in.reserved(t, "acme", 64)
+	bring := func(want int64) {
+		t.Helper()
+		waits, err := in.Store.WaitsTooLong(t.Context(), longest)
+		var brought int64
+		in.must(t, func(tx *sqlstore.Tx) (err error) {
+			brought, err = tx.BringBack(t.Context(), longest)
+			return err
+		})
+		if err != nil || waits != (want > 0) || brought != want {
+			t.Errorf("waits too long: %t, %v; %d brought back, want %d", waits, err, brought, want)
+		}
+	}
+	exec := func(statement string) {
+		t.Helper()
+		if err := in.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := custody.Now()
+	exec(fmt.Sprintf(`UPDATE uploads SET due_at = %d WHERE upload_id = '%s'`, now.Add(time.Minute).UnixMilli(), soon.ID))
+	bring(0)
+	exec(fmt.Sprintf(`UPDATE uploads SET due_at = %d WHERE upload_id = '%s'`, now.Add(time.Hour).UnixMilli(), far.ID))
+	exec(fmt.Sprintf(`UPDATE uploads SET lease = 'dead', lease_until = %d WHERE upload_id = '%s'`, now.Add(time.Hour).UnixMilli(), held.ID))
+	bring(2)
+	bring(0)
+	var until int64
+	if err := in.DB.Row(t.Context(), `SELECT lease_until FROM uploads WHERE upload_id = $1`, []any{held.ID}, &until); err != nil {
+		t.Fatal(err)
+	}
+	if left := until - now.UnixMilli(); left <= 0 || left > longest.Milliseconds() {
+		t.Errorf("the dead worker holds its upload for %d ms", left)
+	}
+	in.lapse(t)
+	var due []string
+	for _, c := range in.claim(t, custody.LaneGates, 10) {
+		due = append(due, c.Upload.ID)
+	}
+	if len(due) != 2 || !slices.Contains(due, far.ID) || !slices.Contains(due, held.ID) {
+		t.Errorf("due are %q, want %q and %q, and not the reservation %s", due, far.ID, held.ID, reserved.ID)
+	}
+}

@@ -1,0 +1,45 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// putBackEvery is how often work is looked for that waits for a time which a clock that was put back has moved away.
+	putBackEvery = 10 * time.Second
+	// longestWait is more than any work waits until it is tried again.
+	longestWait = 2 * lastDelay
+)
+
+// mindClock brings such work back, until ctx ends: without it an upload would wait for as long as the clock was put back.
+func (r *Runner) mindClock(ctx context.Context) {
+	tick := time.NewTicker(putBackEvery)
+	defer tick.Stop()
+	for {
+		if err := r.bringBack(ctx); err != nil && ctx.Err() == nil {
+			r.cfg.Log.ErrorContext(ctx, "cannot look for work that waits too long", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *Runner) bringBack(ctx context.Context) error {
+	waits, err := r.store.WaitsTooLong(ctx, longestWait)
+	if err != nil || !waits {
+		return err
+	}
+	var brought int64
+	err = r.store.InTx(ctx, func(tx Tx) (err error) {
+		brought, err = tx.BringBack(ctx, longestWait)
+		return err
+	})
+	if err == nil && brought > 0 {
+		r.cfg.Log.WarnContext(ctx, "the clock was put back: what waited for a later time is tried now", "uploads", brought)
+	}
+	return err
+}
