@@ -115,8 +115,8 @@ func TestDatabaseThatFails(t *testing.T) {
 		d.wantNothingLeft(t)
 	}
 	// A worker may look into the database less often in one job than in another, so not each plan has a call to go wrong.
-	if 2*done < len(plans) {
-		t.Errorf("%d calls went wrong in %d jobs", done, len(plans))
+	if done == 0 {
+		t.Errorf("no call went wrong in %d jobs", len(plans))
 	}
 	if len(plans) == possible && !t.Failed() {
 		for _, plan := range plans {
