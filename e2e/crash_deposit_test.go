@@ -91,7 +91,7 @@ func (d *deposit) awaitDeath(s *service, cause error) {
 	}
 }
 
-// look reads the status after a death: whatever was acknowledged must be there.
+// look reads the status after a death: whatever was acknowledged must be there, and nothing is served that is not ready.
 func (d *deposit) look(s *service) error {
 	d.t.Helper()
 	r, err := s.try(call{method: "GET", path: d.path("/partner-uploads/" + d.uploadID), token: d.uploader})
@@ -106,7 +106,14 @@ func (d *deposit) look(s *service) error {
 	if want := int64(min((d.next-1)*crashPartSize, len(d.content))); st.ReceivedBytes != want {
 		d.t.Errorf("next_part_number is %d and received_bytes %d after a crash, want %d", d.next, st.ReceivedBytes, want)
 	}
-	return nil
+	if st.Status == "PROCESSING" || st.Status == "READY" { // it may be served by now; read compares what is
+		return nil
+	}
+	r, err = s.try(call{method: "GET", path: d.path("/ai-context/" + d.uploadID), token: d.reader})
+	if err == nil && r.Status < 400 {
+		d.t.Errorf("a context is served at %s: %s", st.Status, r.Raw)
+	}
+	return err
 }
 
 // saw notes a status answer and holds it against what was acknowledged before.
@@ -206,7 +213,7 @@ func (d *deposit) complete() {
 
 func (d *deposit) awaitReady() {
 	etag := ""
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); {
 		r, _ := d.send(call{method: "GET", path: d.path("/partner-uploads/" + d.uploadID), token: d.uploader,
 			header: map[string]string{"Prefer": "wait=5", "If-None-Match": etag}})
 		if r.Status == http.StatusNotModified {

@@ -26,6 +26,9 @@ type site struct {
 
 	mu       sync.Mutex
 	now      *service
+	began    time.Time     // of now
+	timed    *service      // whose start is in slowest
+	slowest  time.Duration // start until it was ready
 	deaths   []string      // what each dead service said last about a crash point, "" where it was killed from outside
 	answered chan struct{} // gets one for every answer, as far as somebody listens
 }
@@ -58,6 +61,9 @@ func (h *site) service() (*service, error) {
 			if said := s.saidURL(); s.url != said { // written once, before anybody asks it
 				s.url = said
 			}
+			if h.timed != s && h.now == s {
+				h.timed, h.slowest = s, max(h.slowest, time.Since(h.began))
+			}
 			return s, nil
 		}
 	}
@@ -80,6 +86,7 @@ func (h *site) startIfDead() (*service, error) {
 		}
 		h.deaths = append(h.deaths, crashedAt(h.now))
 	}
+	h.began = time.Now()
 	h.now = launch(h.t, o)
 	return h.now, nil
 }

@@ -122,17 +122,65 @@ func TestCrashAtRandomMoments(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, seed))
 
 	h := newSite(t, binary)
+	deposits := disturbed(t, h, []string{"harbour", "lighthouse"}, func(through <-chan struct{}) {
+		for range kills {
+			h.awaitMoment(random, through)
+			h.kill()
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	lost := lostAnswers(deposits)
+	if len(deposits) < 2 || lost == 0 {
+		t.Errorf("%d jobs and %d lost answers: this proves nothing", len(deposits), lost)
+	}
+	inspect(t, h, deposits...)
+	t.Logf("%d kills, %d lost answers, %d jobs through; the slowest of all starts took %s", kills, lost, len(deposits), h.slowest.Round(time.Millisecond))
+	h.wantPromptStarts(kills > defaultKills)
+}
+
+// promptStart is how long a service may take to be ready after a death. Only long runs ask, which have the machine for themselves.
+const promptStart = 5 * time.Second
+
+func (h *site) wantPromptStarts(judged bool) {
+	if judged && h.slowest > promptStart {
+		h.t.Errorf("a start took %s, want %s at most", h.slowest, promptStart)
+	}
+}
+
+// awaitMoment returns at a moment of random's choice: some answers first, so that every life gets a little further; then a moment inside
+// whatever comes next.
+func (h *site) awaitMoment(random *rand.Rand, through <-chan struct{}) {
+	h.awaitAnswers(random.IntN(8), through)
+	select {
+	case <-time.After(time.Duration(random.Int64N(int64(60 * time.Millisecond)))):
+	case <-through:
+	}
+}
+
+func (h *site) awaitAnswers(n int, through <-chan struct{}) {
+	for range n {
+		select {
+		case <-h.answered:
+		case <-through: // only a failed uploader ends early
+		}
+	}
+}
+
+// disturbed has an uploader of each organization take documents through the main job, one after the other, until disturb is done; then
+// each ends its last.
+func disturbed(t *testing.T, h *site, orgs []string, disturb func(through <-chan struct{})) (deposits []*deposit) {
+	t.Helper()
 	var (
 		uploaders sync.WaitGroup
-		stop      = make(chan struct{}) // closed after the last kill: the jobs under way are the last
+		stop      = make(chan struct{}) // the jobs under way are the last
 		mu        sync.Mutex
-		deposits  []*deposit
-		lost      int
 	)
-	for _, org := range []string{"harbour", "lighthouse"} {
+	for _, org := range orgs {
 		uploaders.Go(func() {
 			t.Run(org, func(t *testing.T) {
-				for job := 1; ; job++ {
+				for {
 					select {
 					case <-stop:
 						return
@@ -142,7 +190,6 @@ func TestCrashAtRandomMoments(t *testing.T) {
 					d.run()
 					mu.Lock()
 					deposits = append(deposits, d)
-					lost += d.lost
 					mu.Unlock()
 				}
 			})
@@ -153,30 +200,22 @@ func TestCrashAtRandomMoments(t *testing.T) {
 		uploaders.Wait()
 		close(through)
 	}()
-	for range kills {
-		// Some answers first, so that every life gets a little further; then a moment inside whatever comes next.
-		for range random.IntN(8) {
-			select {
-			case <-h.answered:
-			case <-through: // only a failed uploader ends early
-			}
+	defer func() { // also where disturb ends the test
+		close(stop)
+		<-through
+		for _, d := range deposits {
+			d.t = t
 		}
-		select {
-		case <-time.After(time.Duration(random.Int64N(int64(60 * time.Millisecond)))):
-		case <-through:
-		}
-		h.kill()
+	}()
+	disturb(through)
+	return deposits
+}
+
+func lostAnswers(deposits []*deposit) (lost int) {
+	for _, d := range deposits {
+		lost += d.lost
 	}
-	close(stop)
-	<-through
-	if t.Failed() {
-		return
-	}
-	if len(deposits) < 2 || lost == 0 {
-		t.Errorf("%d jobs and %d lost answers: this proves nothing", len(deposits), lost)
-	}
-	inspect(t, h, deposits...)
-	t.Logf("%d kills, %d lost answers, %d jobs through", kills, lost, len(deposits))
+	return lost
 }
 
 // A release knows nothing of crash points.

@@ -128,6 +128,7 @@ type options struct {
 	binary string
 	flags  []string
 	env    []string
+	within func(func()) // runs what starts the process; nil: here
 }
 
 // start runs a service and waits until it says that it is ready. It is stopped when the test ends.
@@ -157,7 +158,13 @@ func launch(t testing.TB, o options) *service {
 	}, append(storeSettings(t, o.data), o.env...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
+	var err error
+	if o.within == nil {
+		err = s.cmd.Start()
+	} else {
+		o.within(func() { err = s.cmd.Start() })
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {

@@ -46,6 +46,7 @@ reads_english || missing+=(tesseract-ocr-eng tesseract-ocr-osd)
 [ $for_tests = no ] || { command -v node && command -v npm; } >/dev/null || missing+=(nodejs npm)
 [ $for_tests = no ] || [ -n "$(database_server)" ] || missing+=(postgresql)
 [ $for_tests = no ] || command -v chromium >/dev/null || missing+=(chromium)
+[ $for_tests = no ] || command -v mkfs.ext4 >/dev/null || missing+=(e2fsprogs)
 [ $for_tests = no ] || { command -v systemd-analyze && command -v systemd-sysusers; } >/dev/null || missing+=(systemd)
 [ $for_tests = no ] || [ "$(id -u)" -eq 0 ] || command -v fakeroot >/dev/null || missing+=(fakeroot)
 for package in zsh fish mandoc; do
@@ -77,6 +78,7 @@ install_missing() {
       nodejs | npm) row "$package" "for the linter of the contract, clients of MCP, and the TypeScript client" ;;
       zsh | fish) row "$package" "completes commands in the tests, beside bash" ;;
       mandoc) row "$package" "checks the manual page" ;;
+      e2fsprogs) row "$package" "makes the disks of the tests of power cuts" ;;
       chromium) row "$package" "shows the pages in their tests" ;;
       systemd | fakeroot) row "$package" "for the tests of the Debian package" ;;
       postgresql) row "$package" "keeps metadata and keys in the tests of replicas" ;;
