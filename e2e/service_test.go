@@ -50,7 +50,7 @@ func run(m *testing.M) int {
 	} else {
 		cache = filepath.Join(dir, "cache")
 	}
-	if binary, err = build(dir, "accession"); err != nil {
+	if binary, err = build(dir, "accession", plantedTags()...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -155,7 +155,7 @@ func launch(t testing.TB, o options) *service {
 	s.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ACCESSION_CACHE=" + cache,
 		"ACCESSION_ADMIN_TOKEN=" + adminToken, "ACCESSION_CLAMD_ADDRESS=" + clamd,
-	}, append(storeSettings(t, o.data), o.env...)...)
+	}, append(append(plantedSettings(), storeSettings(t, o.data)...), o.env...)...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var err error

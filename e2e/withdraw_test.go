@@ -152,6 +152,15 @@ func TestWithdrawalIsConfirmedByEveryBackendOrNotAtAll(t *testing.T) {
 			mustExec(t, db, `CREATE TRIGGER refuse BEFORE DELETE ON data_keys BEGIN SELECT RAISE(ABORT, 'disk on fire'); END`)
 			return func() { mustExec(t, db, `DROP TRIGGER refuse`) }
 		},
+		"every backend": func(t *testing.T, s *service, id string) func() { // what is not noted is not deleted: object and key are there, the status alone bars them
+			metadata, keys := s.database(t, "metadata.db"), s.database(t, "keys.db")
+			mustExec(t, metadata, `CREATE TRIGGER refuse BEFORE INSERT ON withdrawal_objects BEGIN SELECT RAISE(ABORT, 'disk on fire'); END`)
+			mustExec(t, keys, `CREATE TRIGGER refuse BEFORE DELETE ON data_keys BEGIN SELECT RAISE(ABORT, 'disk on fire'); END`)
+			return func() {
+				mustExec(t, keys, `DROP TRIGGER refuse`)
+				mustExec(t, metadata, `DROP TRIGGER refuse`)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

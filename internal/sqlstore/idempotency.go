@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/accession/accession/internal/custody"
+	"github.com/accession/accession/internal/planted"
 )
 
 // Answered reads the answer that was given under a key, and the hash of the request it was given to; ErrNotFound where the
@@ -15,6 +16,9 @@ func (s queries) Answered(ctx context.Context, i custody.Idempotency) (requestHa
 	err = s.q.Row(ctx, `SELECT request_hash, answer_status, answer_data FROM idempotency_keys WHERE credential_id = $1 AND operation = $2 AND idempotency_key = $3`,
 		[]any{i.CredentialID, i.Operation, i.Key}, &requestHash, &a.Status, &data)
 	a.Data, a.Replayed = json.RawMessage(data), true
+	if planted.Bug("key-of-another-request") {
+		requestHash = i.RequestHash
+	}
 	return requestHash, a, err
 }
 

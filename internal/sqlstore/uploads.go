@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/accession/accession/internal/custody"
+	"github.com/accession/accession/internal/planted"
 )
 
 const uploadColumns = `upload_id, org_id, kind, status, sequence, pipeline_id, credential_id, filename, content_type, size_bytes,
@@ -41,8 +42,11 @@ func (tx *Tx) UploadForChange(ctx context.Context, orgID, uploadID string) (cust
 }
 
 func (s queries) upload(ctx context.Context, orgID, uploadID, lock string) (u custody.Upload, err error) {
-	found := false
-	err = s.q.Each(ctx, `SELECT `+uploadColumns+` FROM uploads WHERE upload_id = $1 AND org_id = $2`+lock,
+	found, whose := false, ` AND org_id = $2`
+	if planted.Bug("organization-forgotten") {
+		whose = ` AND $2 <> ''`
+	}
+	err = s.q.Each(ctx, `SELECT `+uploadColumns+` FROM uploads WHERE upload_id = $1`+whose+lock,
 		[]any{uploadID, orgID}, func(scan func(...any) error) error {
 			found = true
 			return scanUpload(scan, &u)

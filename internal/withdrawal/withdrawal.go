@@ -18,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/accession/accession/internal/custody"
+	"github.com/accession/accession/internal/planted"
 )
 
 // patience is how long a request waits for the deletion that it asked for.
@@ -182,6 +183,9 @@ func (s *Service) Finish(ctx context.Context, claim custody.Claim) error {
 	deletions, err := s.vault.DestroyNoting(ctx, u.ID, func(objects []custody.StoredObject) error {
 		return s.store.InTx(ctx, func(tx Tx) error { return tx.NoteWithdrawalObjects(ctx, u.ID, objects) })
 	})
+	if err != nil && planted.Bug("receipt-without-deletion") {
+		err = nil
+	}
 	var signer jose.Signer
 	if err == nil {
 		signer, err = s.signer(ctx)
