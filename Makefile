@@ -15,10 +15,10 @@ endif
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 TEST_TIMEOUT := 40m
 
-.PHONY: help demo run build package test lint lint-deploy bench engines clean
+.PHONY: help demo run build package test lint lint-deploy bench fuzz torture negative-controls engines clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' Makefile
 
 demo: engines build ## upload a scanned PDF, read its context, withdraw it; leaves nothing behind
 	@scripts/demo.sh
@@ -45,10 +45,22 @@ lint-deploy: ## the files under deploy/, by promtool, systemd-analyze and helm
 	@scripts/lint-deploy.sh
 
 # One package after the other: two benchmarks at once measure each other.
-bench: engines ## upload throughput, complete, memory, quality, each beside its reference; then Go benchmarks
+bench: engines ## uploads, single requests, quality, each beside its reference; then Go benchmarks
 	CGO_ENABLED=0 go run ./bench
+	CGO_ENABLED=0 go run ./bench/requests
 	CGO_ENABLED=0 go run ./bench/quality
 	CGO_ENABLED=0 go test -run '^$$' -bench . -benchmem -p 1 -timeout 20m ./...
+
+fuzz: ## every decoder of outside bytes, a minute each
+	@scripts/fuzz.sh
+
+torture: ## the long form of every test that makes things fail, from one seed: hours
+	@scripts/engines.sh --for-tests
+	@scripts/torture.sh
+
+negative-controls: ## plant ten known bugs, one after the other: the tests must catch each
+	@scripts/engines.sh --for-tests
+	@scripts/negative-controls.sh
 
 engines: ## install clamd and tesseract where they are missing
 	@scripts/engines.sh
