@@ -46,7 +46,7 @@ lint-deploy: ## the files under deploy/, by promtool, systemd-analyze and helm
 
 # One package after the other: two benchmarks at once measure each other.
 bench: engines ## uploads, single requests, quality, each beside its reference; then Go benchmarks
-	CGO_ENABLED=0 go run ./bench
+	CGO_ENABLED=0 go run ./bench -tusd "$$(scripts/tusd.sh)"
 	CGO_ENABLED=0 go run ./bench/requests
 	CGO_ENABLED=0 go run ./bench/quality
 	CGO_ENABLED=0 go test -run '^$$' -bench . -benchmem -p 1 -timeout 20m ./...
