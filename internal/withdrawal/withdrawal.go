@@ -190,8 +190,10 @@ func (s *Service) Finish(ctx context.Context, claim custody.Claim) error {
 	if err == nil {
 		signer, err = s.signer(ctx)
 	}
+	if err != nil && ctx.Err() != nil {
+		return err // the process stops, or another has the upload: no answer of a backend, so the request goes on waiting
+	}
 	if err != nil {
-		ctx := context.WithoutCancel(ctx)
 		return errors.Join(fmt.Errorf("deletion not confirmed: %w", err),
 			s.store.InTx(ctx, func(tx Tx) error { return tx.CountWithdrawalAttempt(ctx, u.ID, s.unconfirmed(deletions)) }))
 	}
