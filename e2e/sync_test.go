@@ -125,3 +125,20 @@ func TestALockedKeyStore(t *testing.T) {
 	}
 	p.do(initiating).want(t, 200, "")
 }
+
+// A deletion whose sync fails is back after a power cut, though nobody sees the file any more: there is no receipt for it before the
+// disk works.
+func TestADeletionWithoutItsSyncIsNotConfirmed(t *testing.T) {
+	o := options{data: filepath.Join(t.TempDir(), "data"), flags: []string{"--rate-limits", "off"}}
+	k := watch(t, &o)
+	s := start(t, o)
+	p := s.partner("harbour")
+	id := p.send("note.txt", "text/plain", note("wet-rope"))
+	p.wantReady(id)
+	k.breaks("/uploads/" + id + "/parts")
+	p.withdraw(id).want(t, 502, "deletion_not_confirmed")
+	k.breaks("")
+	if _, durable := p.wantWithdrawn(id, len(note("wet-rope"))), k.durable(); !durable[filepath.Join(o.data, "blobs", "uploads", id, "parts")] {
+		t.Error("the folder that was not synced is confirmed without its sync")
+	}
+}

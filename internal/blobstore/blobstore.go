@@ -170,5 +170,11 @@ func Purge(ctx context.Context, s Store, prefix string) (deleted int, err error)
 	if remaining > 0 {
 		return deleted, fmt.Errorf("%s: purge: %d left: %w", s.Name(), remaining, errors.Join(ErrNotEmpty, firstErr))
 	}
+	if s, ok := s.(interface{ settleEmpty(prefix string) error }); ok && firstErr == nil {
+		firstErr = s.settleEmpty(strings.TrimSuffix(prefix, "/"))
+	}
+	if firstErr != nil { // not listed any more, and perhaps back after a power cut
+		return deleted, fmt.Errorf("%s: purge: %w", s.Name(), firstErr)
+	}
 	return deleted, nil
 }

@@ -153,10 +153,13 @@ func (d *Disk) remove(key string) error {
 	}
 	crashpoint.Hit("blobstore: after delete")
 	// Synced even when absent: whoever unlinked it may have died before the sync.
-	if d.fsys.beginAlone() {
+	switch {
+	case !d.fsys.holds(folder):
+		err = folder.Sync()
+	case d.fsys.beginAlone():
 		err = folder.Sync()
 		d.fsys.endAlone()
-	} else {
+	default:
 		err = d.fsys.share(folder)
 	}
 	if err = errors.Join(err, folder.Close()); err != nil {
@@ -164,6 +167,31 @@ func (d *Disk) remove(key string) error {
 	}
 	crashpoint.Hit("blobstore: after delete sync")
 	d.removeEmpty(path.Dir(key))
+	return nil
+}
+
+// settleEmpty makes durable that folder dir has no objects. What was unlinked by a process that died before its sync, or whose sync
+// failed, is not listed; its folder is still there, because folders are removed after the sync.
+func (d *Disk) settleEmpty(dir string) error {
+	folder, err := d.root.Open(dir)
+	if isAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return d.fault("purge", err)
+	}
+	below, err := folder.ReadDir(-1)
+	if err = errors.Join(err, folder.Sync(), folder.Close()); err != nil {
+		return d.fault("purge", err)
+	}
+	for _, entry := range below {
+		if entry.IsDir() {
+			if err := d.settleEmpty(path.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	d.removeEmpty(dir)
 	return nil
 }
 

@@ -21,6 +21,7 @@ const (
 type fileSystem struct {
 	syncAll  func(*os.File) error // syncfs; tests have it fail
 	maxAlone int                  // beyond it changes share
+	device   uint64               // what lies elsewhere shares nothing; 0: not looked at, in tests
 
 	mu      sync.Mutex
 	alone   int        // changes being synced by themselves
@@ -62,7 +63,7 @@ func fileSystemOf(root *os.Root) (*fileSystem, error) {
 	}
 	fsys := fileSystems.of[stat.Dev]
 	if fsys == nil {
-		fsys = &fileSystem{syncAll: syncFileSystemOf, maxAlone: math.MaxInt}
+		fsys = &fileSystem{syncAll: syncFileSystemOf, maxAlone: math.MaxInt, device: stat.Dev}
 		if syncfsSuffices(uint32(about.Type)) {
 			fsys.maxAlone = maxAlone
 		}
@@ -72,13 +73,20 @@ func fileSystemOf(root *os.Root) (*fileSystem, error) {
 }
 
 // syncfsSuffices tells of what kinds of file systems it is known that a syncfs does all that the syncs of single files and folders
-// do. FUSE and SMB have fsync reach the server and syncfs not; overlayfs does not pass flushData on.
+// do. FUSE and SMB have fsync reach the server and syncfs not; overlayfs does not pass flushData on; F2FS calls a syncfs that did
+// nothing a success.
 func syncfsSuffices(kind uint32) bool {
 	switch kind {
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
 		return true
 	}
 	return false
+}
+
+// holds tells whether f lies in it: something else may be mounted below the folder of a store.
+func (s *fileSystem) holds(f *os.File) bool {
+	var stat unix.Stat_t
+	return s.device == 0 || unix.Fstat(int(f.Fd()), &stat) == nil && stat.Dev == s.device
 }
 
 // beginAlone tells whether the caller may make its change durable by itself, with fsync as ever, and then call endAlone. If not, it
@@ -140,10 +148,15 @@ func flushData(f *os.File) error {
 	}
 }
 
-// syncFileSystemOf makes everything durable that was written to the file system of f.
+// syncFileSystemOf makes everything durable that was written to the file system of f. The fsync after it asks whether the file system
+// still works: of one that failed and is read-only since, the kernel calls a syncfs that did nothing a success.
 func syncFileSystemOf(f *os.File) error {
 	for {
-		if err := unix.Syncfs(int(f.Fd())); err != unix.EINTR {
+		switch err := unix.Syncfs(int(f.Fd())); err {
+		case unix.EINTR:
+		case nil:
+			return f.Sync()
+		default:
 			return err
 		}
 	}

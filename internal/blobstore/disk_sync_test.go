@@ -191,3 +191,30 @@ func BenchmarkCommitSmall(b *testing.B) {
 		})
 	}
 }
+
+// What was unlinked and not synced is not listed any more, and comes back with a power cut: it is no deletion, now or when it is
+// tried again.
+func TestPurgeIsConfirmedOnceItIsDurable(t *testing.T) {
+	disk, broken := newDisk(t), errors.New("broken")
+	disk.fsys = &fileSystem{syncAll: func(*os.File) error { return nil }} // nobody alone
+	w, err := disk.Create(t.Context(), "uploads/upl_1/parts/000001", 0)
+	if err == nil {
+		err = w.Commit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.fsys.syncAll = func(*os.File) error { return broken }
+	if _, err := Purge(t.Context(), disk, "uploads/upl_1"); !errors.Is(err, broken) {
+		t.Errorf("a purge whose sync failed: %v", err)
+	}
+	if _, err := disk.root.Stat("uploads/upl_1/parts"); err != nil {
+		t.Errorf("the folder to be synced is gone: %v", err)
+	}
+	if n, err := Purge(t.Context(), disk, "uploads/upl_1"); n != 0 || err != nil {
+		t.Errorf("tried again: %d, %v", n, err)
+	}
+	if _, err := disk.root.Stat("uploads/upl_1"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is left: %v", err)
+	}
+}

@@ -119,7 +119,7 @@ func (w *diskWriter) Commit() error {
 
 // sync makes the bytes and all names durable, together with other small objects if many are committed.
 func (w *diskWriter) sync() error {
-	if w.size > maxShared {
+	if w.size > maxShared || !w.disk.fsys.holds(w.file) {
 		return w.syncByItself()
 	}
 	if w.disk.fsys.beginAlone() {

@@ -4,26 +4,33 @@ import (
 	"context"
 	"database/sql"
 	"sync"
+	"sync/atomic"
 )
 
 // To prepare a statement costs SQLite more than to run it, so each text is prepared once for each connection. The texts are those
-// in the code, so there are few, and they are kept until the database is closed.
+// in the code, so there are few, and they are kept until the database is closed; mostKept of them, should a text vary after all.
+const mostKept = 1024
 
 // prepared runs statements on connections that only read. Each use has a connection of its own for as long as it takes.
 type prepared struct {
 	*sql.DB
-	kept sync.Map // text: *sql.Stmt
+	kept  sync.Map // text: *sql.Stmt
+	count atomic.Int32
 }
 
-// statement is nil where it cannot be prepared; running it then says why.
+// statement is nil where it cannot be prepared, and running it then says why; or where enough are kept.
 func (p *prepared) statement(ctx context.Context, text string) *sql.Stmt {
 	if s, ok := p.kept.Load(text); ok {
 		return s.(*sql.Stmt)
+	}
+	if p.count.Load() >= mostKept {
+		return nil
 	}
 	s, err := p.PrepareContext(ctx, text)
 	if err != nil {
 		return nil
 	}
+	p.count.Add(1)
 	first, already := p.kept.LoadOrStore(text, s)
 	if already {
 		_ = s.Close() // nobody has used it
@@ -67,7 +74,7 @@ func (w *writer) begin(ctx context.Context) (*batch, error) {
 // keep prepares what a batch has used for the batches after it; while it runs it has the connection.
 func (w *writer) keep(ctx context.Context, b *batch) {
 	for text := range b.used {
-		if w.kept[text] != nil {
+		if w.kept[text] != nil || len(w.kept) >= mostKept {
 			continue
 		}
 		if s, err := w.PrepareContext(ctx, text); err == nil { // or else the next batch tries

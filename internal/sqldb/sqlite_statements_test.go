@@ -57,6 +57,37 @@ func TestStatementsRunInsideThemselves(t *testing.T) {
 	}
 }
 
+// A text that varies costs time, and no memory for ever.
+func TestStatementsKeptAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "varying.db")
+	db, err := sqldb.OpenSQLite(path, sqldb.SQLiteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const texts = 3000
+	for i := range texts {
+		var n int
+		if err := db.Row(t.Context(), fmt.Sprint("SELECT ", i), nil, &n); err != nil || n != i {
+			t.Fatalf("read %d: %d, %v", i, n, err)
+		}
+	}
+	if err := db.InTx(t.Context(), func(q sqldb.Querier) error {
+		for i := range texts {
+			var n int
+			if err := q.Row(t.Context(), fmt.Sprint("SELECT ", i), nil, &n); err != nil || n != i {
+				return fmt.Errorf("transaction, %d: %d, %w", i, n, err)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if reads, writes := sqldb.StatementsKept(db); reads != writes || reads >= texts {
+		t.Errorf("%d and %d statements are kept of %d", reads, writes, texts)
+	}
+}
+
 func BenchmarkStatements(b *testing.B) {
 	db, err := sqldb.OpenSQLite(filepath.Join(b.TempDir(), "a.db"), sqldb.SQLiteOptions{})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/accession/accession/internal/custody"
 )
@@ -29,7 +28,7 @@ func (tx *Tx) Transition(ctx context.Context, u *custody.Upload, c custody.Chang
 	case custody.TriggerWithdrawal:
 		work = `due_at = ` + tx.d.Now + `, attempt = 0`
 	case custody.TriggerRescanRefused:
-		work += `, rescanned_at = ` + strconv.FormatInt(millis(now), 10)
+		work += `, rescanned_at = ` + tx.d.Now
 	}
 	var f custody.Failure
 	if c.Failure != nil {
