@@ -10,8 +10,9 @@ import (
 // gateClocks measure how long gates run. A clock that is put forward must not take a gate's time away: what this process has seen of a
 // gate it measures by the clock that nobody sets. Only what was before, in another process, is told by the times in the rows.
 type gateClocks struct {
-	mu   sync.Mutex
-	seen map[string]gateStart // by upload id: one gate of an upload runs at a time
+	mu     sync.Mutex
+	scanAt int                  // how many there must be to look for old ones
+	seen   map[string]gateStart // by upload id: one gate of an upload runs at a time
 }
 
 type gateStart struct {
@@ -32,12 +33,13 @@ func (c *gateClocks) ran(uploadID string, g *custody.GateResult) time.Duration {
 	defer c.mu.Unlock()
 	s, ok := c.seen[uploadID]
 	if !ok || s.gate != g.Name || !s.startedAt.Equal(g.StartedAt) {
-		if len(c.seen) >= manyStarts {
+		if len(c.seen) >= max(manyStarts, c.scanAt) {
 			for id, old := range c.seen {
 				if time.Since(old.met) > oldStart {
 					delete(c.seen, id)
 				}
 			}
+			c.scanAt = 2 * len(c.seen)
 		}
 		s = gateStart{g.Name, g.StartedAt, time.Now(), max(0, custody.Now().Sub(g.StartedAt))}
 		c.seen[uploadID] = s

@@ -39,7 +39,7 @@ type Tx interface {
 	Postpone(ctx context.Context, c custody.Claim, delay time.Duration) error
 	Release(ctx context.Context, c custody.Claim) error
 	RestartAttempts(ctx context.Context, c custody.Claim) error
-	BringBack(ctx context.Context, longest time.Duration) (int64, error)
+	BringBack(ctx context.Context, longest time.Duration, limit int) (int64, error)
 	SetGate(ctx context.Context, uploadID string, g custody.GateResult) error
 	PutArtifact(ctx context.Context, a custody.Artifact) error
 	Transition(ctx context.Context, u *custody.Upload, c custody.Change) error

@@ -10,6 +10,8 @@ const (
 	putBackEvery = 10 * time.Second
 	// longestWait is more than any work waits until it is tried again.
 	longestWait = 2 * lastDelay
+	// manyPutBack is how many uploads one transaction brings back: a database ends one that takes long.
+	manyPutBack = 1000
 )
 
 // mindClock brings such work back, until ctx ends: without it an upload would wait for as long as the clock was put back.
@@ -33,13 +35,16 @@ func (r *Runner) bringBack(ctx context.Context) error {
 	if err != nil || !waits {
 		return err
 	}
-	var brought int64
-	err = r.store.InTx(ctx, func(tx Tx) (err error) {
-		brought, err = tx.BringBack(ctx, longestWait)
-		return err
-	})
-	if err == nil && brought > 0 {
-		r.cfg.Log.WarnContext(ctx, "the clock was put back: what waited for a later time is tried now", "uploads", brought)
+	for brought := int64(manyPutBack); brought == manyPutBack; {
+		if err := r.store.InTx(ctx, func(tx Tx) (err error) {
+			brought, err = tx.BringBack(ctx, longestWait, manyPutBack)
+			return err
+		}); err != nil {
+			return err
+		}
+		if brought > 0 {
+			r.cfg.Log.WarnContext(ctx, "the clock was put back: what waited for a later time is tried now", "uploads", brought)
+		}
 	}
-	return err
+	return nil
 }

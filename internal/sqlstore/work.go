@@ -25,7 +25,8 @@ func (s queries) Due(ctx context.Context, lane custody.Lane) (bool, error) {
 // reservation waits for a time of its own, and a re-scan holds nobody up.
 func tooFar(d sqldb.Dialect, longest time.Duration) string {
 	end := d.Now + ` + ` + strconv.FormatInt(longest.Milliseconds(), 10)
-	return `due_at > 0 AND (status IN ('PROCESSING', 'WITHDRAWING') AND due_at > ` + end + ` OR lease_until > ` + end + `)`
+	return `due_at > 0 AND status IN ('INITIATED', 'RECEIVING', 'PROCESSING', 'WITHDRAWING')
+		AND (status IN ('PROCESSING', 'WITHDRAWING') AND due_at > ` + end + ` OR lease_until > ` + end + `)`
 }
 
 // WaitsTooLong tells whether any upload waits, or is held, for longer than longest from now.
@@ -35,11 +36,13 @@ func (s queries) WaitsTooLong(ctx context.Context, longest time.Duration) (bool,
 	return n > 0, err
 }
 
-// BringBack makes due what WaitsTooLong finds. A lease is cut to what it lasts, so that who lives renews it and nobody waits for the dead.
-func (tx *Tx) BringBack(ctx context.Context, longest time.Duration) (int64, error) {
+// BringBack makes due what WaitsTooLong finds, up to limit uploads. A lease is cut to what it lasts, so that who lives renews it and
+// nobody waits for the dead.
+func (tx *Tx) BringBack(ctx context.Context, longest time.Duration, limit int) (int64, error) {
 	fresh := tx.d.Now + ` + ` + strconv.FormatInt(custody.LeaseLifetime.Milliseconds(), 10)
 	return tx.q.Exec(ctx, `UPDATE uploads SET due_at = CASE WHEN status IN ('PROCESSING', 'WITHDRAWING') AND due_at > `+tx.d.Now+` THEN `+tx.d.Now+` ELSE due_at END,
-		lease_until = CASE WHEN lease_until > `+fresh+` THEN `+fresh+` ELSE lease_until END WHERE `+tooFar(tx.d, longest))
+		lease_until = CASE WHEN lease_until > `+fresh+` THEN `+fresh+` ELSE lease_until END
+		WHERE upload_id IN (SELECT upload_id FROM uploads WHERE `+tooFar(tx.d, longest)+` LIMIT $1`+tx.d.SkipLocked+`)`, limit)
 }
 
 func waiting(d sqldb.Dialect, lane custody.Lane) string {

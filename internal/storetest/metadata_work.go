@@ -250,7 +250,7 @@ func metadataClockPutBack(t *testing.T, in *Installation) {
 		waits, err := in.Store.WaitsTooLong(t.Context(), longest)
 		var brought int64
 		in.must(t, func(tx *sqlstore.Tx) (err error) {
-			brought, err = tx.BringBack(t.Context(), longest)
+			brought, err = tx.BringBack(t.Context(), longest, 10)
 			return err
 		})
 		if err != nil || waits != (want > 0) || brought != want {
@@ -264,7 +264,7 @@ func metadataClockPutBack(t *testing.T, in *Installation) {
 		}
 	}
 	now := custody.Now()
-	exec(fmt.Sprintf(`UPDATE uploads SET due_at = %d WHERE upload_id = '%s'`, now.Add(time.Minute).UnixMilli(), soon.ID))
+	exec(fmt.Sprintf(`UPDATE uploads SET due_at = %d WHERE upload_id = '%s'`, now.Add(longest-time.Second).UnixMilli(), soon.ID))
 	bring(0)
 	exec(fmt.Sprintf(`UPDATE uploads SET due_at = %d WHERE upload_id = '%s'`, now.Add(time.Hour).UnixMilli(), far.ID))
 	exec(fmt.Sprintf(`UPDATE uploads SET lease = 'dead', lease_until = %d WHERE upload_id = '%s'`, now.Add(time.Hour).UnixMilli(), held.ID))
