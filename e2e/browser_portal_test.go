@@ -75,7 +75,7 @@ func TestBrowserResume(t *testing.T) {
 	t.Parallel()
 	keeper := newGatekeeper(t)
 	env := []string{"ACCESSION_CLAMD_ADDRESS=" + keeper.address}
-	s := start(t, options{env: env, flags: []string{"--gate-deadlines", "malware_scan=8s"}})
+	s := start(t, options{env: env, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
 	p := s.partner("harbour")
 	id := p.send("note.txt", "text/plain", note("second-wind"))
 	p.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable")

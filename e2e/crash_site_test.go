@@ -46,7 +46,7 @@ func newSite(t testing.TB, binary string, first ...string) *site {
 
 // service returns the one that runs, after starting it where none does.
 func (h *site) service() (*service, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), faultPatience)
 	defer cancel()
 	for ctx.Err() == nil {
 		h.mu.Lock()

@@ -226,7 +226,7 @@ func TestSilentScannerIsNoPassForTexts(t *testing.T) {
 	for name, address := range map[string]string{"nobody listens": "tcp:" + freeAddress(t), "accepts and never answers": hung.address} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + address}, flags: []string{"--gate-deadlines", "malware_scan=6s"}})
+			s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + address}, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
 			p := s.partner("harbour")
 			r := s.do(p.submitting(client.NewIdempotencyKey(), text("The pump runs.", nil))).want(t, 503, "service_unavailable")
 			if r.Header.Get("Retry-After") == "" {
@@ -253,7 +253,7 @@ func TestCrashWhileTheGatesRunLeavesNothing(t *testing.T) {
 	})
 	var id string
 	db := s.database(t, "metadata.db")
-	for soon := time.Now().Add(20 * time.Second); id == "" || len(s.objects()) < 2; { // sealed, copied, and on to the scanner
+	for soon := time.Now().Add(2 * time.Minute); id == "" || len(s.objects()) < 2; { // sealed, copied, and on to the scanner
 		if time.Now().After(soon) {
 			t.Fatal("the text never came to the gates")
 		}

@@ -76,7 +76,7 @@ func TestSilenceOfTheScannerIsNoPass(t *testing.T) {
 	for name, address := range map[string]string{"nobody listens": "tcp:" + freeAddress(t), "accepts and never answers": hung.address} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + address}, flags: []string{"--gate-deadlines", "malware_scan=6s"}})
+			s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + address}, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
 			p := s.partner("harbour")
 			id := p.send("note.txt", "text/plain", note("blind-watch"))
 			p.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable")

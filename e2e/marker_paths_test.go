@@ -92,26 +92,26 @@ var markerPaths = map[string]func(*testing.T, newBenchFunc){
 		b.end(id)
 	},
 	"scanner silent": func(t *testing.T, make newBenchFunc) {
-		b := make(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=4s"}})
+		b := make(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
 		id := b.deposit("text/plain", note(b.content))
 		b.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable")
 		b.end(id)
 	},
 	"deadline of a gate": func(t *testing.T, make newBenchFunc) {
-		b := make(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + newGatekeeper(t).address}, flags: []string{"--gate-deadlines", "malware_scan=4s"}})
+		b := make(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + newGatekeeper(t).address}, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
 		id := b.deposit("text/plain", note(b.content))
 		b.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable")
 		b.end(id)
 	},
 	"extraction killed": func(t *testing.T, make newBenchFunc) {
 		misbehaving := misbehavingBinary(t)
-		b := make(t, options{binary: misbehaving, flags: []string{"--gate-deadlines", "extraction=4s"}})
+		b := make(t, options{binary: misbehaving, flags: []string{"--gate-deadlines", "extraction=20s"}})
 		id := b.deposit("text/plain", append([]byte("misbehave text allocate -\n"), note(b.content)...))
 		b.wantFailed(id)
 		b.end(id)
 	},
 	"tesseract missing": func(t *testing.T, make newBenchFunc) {
-		b := make(t, options{env: []string{"PATH=" + t.TempDir()}, flags: []string{"--gate-deadlines", "extraction=6s"}})
+		b := make(t, options{env: []string{"PATH=" + t.TempDir()}, flags: []string{"--gate-deadlines", "extraction=20s"}})
 		pdf := append(scannedPDF(t), "% "+b.content+"\n"...)
 		id := b.deposit("application/pdf", pdf)
 		b.wantFailed(id)

@@ -163,7 +163,7 @@ func (b *bench) wantForgotten(more ...string) {
 // wantGone waits until nothing below root holds a mark.
 func (b *bench) wantGone(root string, sought ...string) {
 	b.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		found := findBelow(b.t, root, time.Time{}, sought...)
 		if len(found) == 0 {

@@ -127,7 +127,7 @@ func TestMovedInstallationServesOn(t *testing.T) {
 	ids["EXPIRED"] = p.initiate("note.txt", "text/plain", 10)
 	p.follow(ids["EXPIRED"])
 	faults := t.TempDir()
-	again(options{env: []string{nobody}, flags: []string{"--gate-deadlines", "malware_scan=4s"}})
+	again(options{env: []string{nobody}, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
 	ids["FAILED"] = p.send("note.txt", "text/plain", note("failed"))
 	p.wantEnd(ids["FAILED"], "FAILED", "malware_scan", "scanner_unavailable")
 	again(options{binary: misbehaving, env: []string{nobody, "ACCESSION_STORE_FAULTS=" + faults}})

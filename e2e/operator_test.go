@@ -182,7 +182,7 @@ func (s *service) state() client.ServiceState {
 // The state tells of the upload that waits for the scanner, of the one that gave up, and of the scanner itself.
 func TestStateTellsWhatIsStuck(t *testing.T) {
 	t.Parallel()
-	away := options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=4s", "--rate-limits", "off"}}
+	away := options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=20s", "--rate-limits", "off"}}
 	s := start(t, away)
 	p := s.partner("harbour")
 	failed := p.send("note.txt", "text/plain", note("no-wind"))

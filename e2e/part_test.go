@@ -151,7 +151,7 @@ func (p partner) rawPart(uploadID string, number int, key string, length int, se
 // awaitLog returns once the service has logged text.
 func (s *service) awaitLog(text string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if !s.log.await(ctx, s.done, text) {
 		s.t.Fatalf("the log never said %s", text)
@@ -303,7 +303,7 @@ func (s *service) raw(request string) string {
 
 func readAll(t testing.TB, conn net.Conn) string {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	var answer bytes.Buffer
@@ -316,7 +316,7 @@ func readAll(t testing.TB, conn net.Conn) string {
 // readResponse reads one answer from a connection that a test wrote its request to.
 func readResponse(t testing.TB, conn net.Conn) (r reply) {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -338,7 +338,7 @@ func readResponse(t testing.TB, conn net.Conn) (r reply) {
 func (s *service) awaitObject(uploadID string) {
 	s.t.Helper()
 	folder := filepath.Join(s.data, "blobs", "uploads", uploadID)
-	for deadline := time.Now().Add(30 * time.Second); len(files(s.t, folder)) == 0; runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Minute); len(files(s.t, folder)) == 0; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			s.t.Fatal("no object appeared")
 		}

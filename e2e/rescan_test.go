@@ -250,7 +250,7 @@ func TestTheAgeOfSignaturesIsUnknownOrTooHigh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := append([]string{"ACCESSION_SIGNATURES_MAX_AGE=168h"}, env...)
-			s := start(t, options{env: env, flags: []string{"--gate-deadlines", "malware_scan=8s"}})
+			s := start(t, options{env: env, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
 			p := s.partner("harbour")
 			st := p.wantEnd(p.send("note.txt", "text/plain", note("stale-bread")), "FAILED", "malware_scan", "signatures_outdated")
 			if !strings.Contains(st.Failure.Message, "freshclam") {

@@ -106,7 +106,7 @@ func TestRolesApartAreRefusedWithNothingShared(t *testing.T) {
 // awaitStatus returns once the upload has this status. Nobody is told when a terminal one is left, so it asks again and again.
 func (p partner) awaitStatus(uploadID, want string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); p.status(uploadID).Status != want; {
+	for deadline := time.Now().Add(2 * time.Minute); p.status(uploadID).Status != want; {
 		if time.Now().After(deadline) {
 			p.t.Fatalf("upload %s was never %s", uploadID, want)
 		}

@@ -148,7 +148,7 @@ func TestStopEndsRequestsThatWouldLast(t *testing.T) {
 	if r := <-polled; r.Status != 0 && (r.Status != 200 || decode[status](t, r).Sequence != before.Sequence) {
 		t.Errorf("long poll: %d %s", r.Status, r.Raw)
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if answer, _ := io.ReadAll(conn); bytes.HasPrefix(answer, []byte("HTTP/1.1 2")) {
@@ -164,7 +164,7 @@ func TestStopEndsRequestsThatWouldLast(t *testing.T) {
 // awaitObjects returns once that many files are in the storage roots; only the folders tell.
 func (s *service) awaitObjects(n int) {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); len(s.objects()) < n; {
+	for deadline := time.Now().Add(2 * time.Minute); len(s.objects()) < n; {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%d objects, want %d", len(s.objects()), n)
 		}

@@ -20,7 +20,7 @@ func (s *service) resuming(org, uploadID, key string) call {
 func TestFailedUploadGoesOnWhereItFailed(t *testing.T) {
 	t.Parallel()
 	keeper := newGatekeeper(t)
-	s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + keeper.address}, flags: []string{"--gate-deadlines", "malware_scan=4s"}})
+	s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + keeper.address}, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
 	p := s.partner("harbour")
 	id := p.send("note.txt", "text/plain", note("second-wind"))
 	failed := p.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable")
@@ -85,7 +85,7 @@ func jsonNumber(n int64) string { b, _ := json.Marshal(n); return string(b) }
 func TestConcurrentResumptionsAreOne(t *testing.T) {
 	t.Parallel()
 	keeper := newGatekeeper(t)
-	s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + keeper.address}, flags: []string{"--gate-deadlines", "malware_scan=4s"}})
+	s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + keeper.address}, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
 	p := s.partner("harbour")
 	id := p.send("note.txt", "text/plain", note("many-winds"))
 	p.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable")

@@ -92,7 +92,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 // until waits until what was seen is enough, and returns it.
 func (r *receiver) until(t testing.TB, what string, enough func([]posted) bool) []posted {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		r.mu.Lock()
@@ -342,7 +342,7 @@ func (s *service) webhook(org string) client.Webhook {
 
 func (s *service) awaitWebhook(org string, is func(client.Webhook) bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(s.webhook(org)); {
+	for deadline := time.Now().Add(2 * time.Minute); !is(s.webhook(org)); {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("the webhook stays %+v", s.webhook(org))
 		}
@@ -351,7 +351,7 @@ func (s *service) awaitWebhook(org string, is func(client.Webhook) bool) {
 
 func (s *service) awaitDeliveries(org, state string, atLeast int) {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); len(s.deliveries(org, state).Deliveries) < atLeast; {
+	for deadline := time.Now().Add(2 * time.Minute); len(s.deliveries(org, state).Deliveries) < atLeast; {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("%d deliveries are %s", len(s.deliveries(org, state).Deliveries), state)
 		}

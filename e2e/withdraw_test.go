@@ -17,7 +17,7 @@ func TestEveryStatusCanBeWithdrawn(t *testing.T) {
 	keeper := newGatekeeper(t)
 	held := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=" + keeper.address}, flags: []string{"--part-size-bytes", "4096"}}).partner("harbour")
 	open := start(t, options{}).partner("harbour")
-	dead := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=4s"}}).partner("harbour")
+	dead := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=20s"}}).partner("harbour")
 	parts := cut(noise(2*partSize, 21), partSize)
 	for _, c := range []struct {
 		status string
