@@ -45,10 +45,12 @@ var chapters = []struct {
 	{"Operator handbook", []page{
 		{file: "operations.md", title: "Operations"},
 		{file: "custody.md", title: "What is promised"},
+		{file: "reliability.md", title: "Reliability"},
 		{file: "threat-model.md", title: "Threat model"},
 		{file: "architecture.md", title: "Architecture"},
 		{file: "quality.md", title: "Quality"},
 		{file: "scale.md", title: "Scale"},
+		{file: "performance.md", title: "Performance"},
 	}},
 }
 
