@@ -19,16 +19,20 @@ type planned struct {
 }
 
 func (p *planned) Each(ctx context.Context, sql string, args []any, fn func(scan func(...any) error) error) error {
-	if err := p.DB.Each(ctx, `EXPLAIN QUERY PLAN `+sql, args, func(scan func(...any) error) error {
+	if err := p.note(ctx, sql, args); err != nil {
+		return err
+	}
+	return p.DB.Each(ctx, sql, args, fn)
+}
+
+func (p *planned) note(ctx context.Context, sql string, args []any) error {
+	return p.DB.Each(ctx, `EXPLAIN QUERY PLAN `+sql, args, func(scan func(...any) error) error {
 		var id, parent, unused int
 		var step string
 		err := scan(&id, &parent, &unused, &step)
 		p.plan = append(p.plan, step)
 		return err
-	}); err != nil {
-		return err
-	}
-	return p.DB.Each(ctx, sql, args, fn)
+	})
 }
 
 // However many lines there are, a page is read along an index, newest first: nothing is scanned, nothing is sorted.

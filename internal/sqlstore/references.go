@@ -35,12 +35,13 @@ func (s queries) References(ctx context.Context, uploadID string, limit int) ([]
 // newest. A withdrawn correction is not named, but what corrects it is: it is still the later word on the original.
 func (s queries) Corrections(ctx context.Context, orgID, uploadID string, limit int) ([]string, error) {
 	ids := []string{}
+	// CROSS JOIN: SQLite takes the order as it stands, or else reads all uploads.
 	err := s.q.Each(ctx, `WITH RECURSIVE later (upload_id) AS (
 			SELECT upload_id FROM uploads WHERE original_upload_id = $1 AND original_upload_id <> '' AND org_id = $2
 			UNION
 			SELECT u.upload_id FROM uploads u JOIN later l ON u.original_upload_id = l.upload_id WHERE u.original_upload_id <> '' AND u.org_id = $3)
 		SELECT upload_id FROM (
-			SELECT u.upload_id, u.created_at FROM uploads u JOIN later l ON u.upload_id = l.upload_id WHERE u.status = 'READY'
+			SELECT u.upload_id, u.created_at FROM later l CROSS JOIN uploads u WHERE u.upload_id = l.upload_id AND u.status = 'READY'
 			ORDER BY u.created_at DESC, u.upload_id DESC LIMIT $4 + 0) AS newest
 		ORDER BY created_at, upload_id`,
 		[]any{uploadID, orgID, orgID, limit}, func(scan func(...any) error) error {
