@@ -65,8 +65,8 @@ func (w *wire) serve() {
 func (w *wire) carry(near *net.TCPConn) {
 	l := &link{near: near}
 	w.mu.Lock()
-	refusing := w.refusing
-	l.silent = w.silent
+	refusing, silent := w.refusing, w.silent
+	l.silent = silent
 	w.links[l] = true
 	w.mu.Unlock()
 	defer func() {
@@ -79,7 +79,7 @@ func (w *wire) carry(near *net.TCPConn) {
 	if refusing {
 		return
 	}
-	if !l.silent {
+	if !silent {
 		far, err := net.DialTimeout("tcp", w.target, time.Second)
 		if err != nil {
 			return

@@ -45,18 +45,18 @@ func newMachine(t testing.TB, names ...string) *machine {
 	m := &machine{t: t, tasks: make(chan func())}
 	apart := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for ever: the thread ends with this function
+		// For ever: the thread cannot go back to where the others are. Nor may it end, since whatever it started, for whichever test, would
+		// be killed with it.
+		runtime.LockOSThread()
 		err := unix.Unshare(unix.CLONE_NEWNS)
 		if err == nil {
 			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 		}
 		apart <- err
-		if err != nil {
-			return
-		}
 		for task := range m.tasks {
 			task()
 		}
+		select {}
 	}()
 	if err := <-apart; err != nil {
 		t.Fatalf("a machine of the test's own needs root: %v", err)
