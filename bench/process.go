@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -20,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/accession/accession/bench/server"
 )
 
 const adminToken = "bench-admin-token-that-is-long-enough"
@@ -68,19 +69,11 @@ func startBare(ctx context.Context, work string) (*process, error) {
 
 // start runs cmd and reads the address it prints when it is ready.
 func start(cmd *exec.Cmd) (*process, error) {
-	out, err := cmd.StdoutPipe()
+	line, _, err := server.Start(cmd, "")
 	if err != nil {
 		return nil, err
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("%s did not start: %w", cmd.Path, err)
-	}
-	return &process{cmd: cmd, url: strings.TrimSpace(line[strings.Index(line, "http"):])}, nil
+	return &process{cmd: cmd, url: server.URL(line)}, nil
 }
 
 // launch runs cmd, which does not print its address, until it answers there. ctx bounds the wait.
@@ -111,8 +104,7 @@ func freeAddress() (string, error) {
 }
 
 func (p *process) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	_ = p.cmd.Wait() // how it ends is not what is measured
+	server.Stop(p.cmd)
 }
 
 // content is an endless repetition of one random block: incompressible, and cheap to make.
@@ -250,17 +242,7 @@ func (p *process) do(req *http.Request, token string, out any) error {
 
 // resident is the memory of the process in bytes, workers not included.
 func (p *process) resident() (int64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.New("no VmRSS")
+	return server.Memory(p.cmd.Process.Pid, "VmRSS")
 }
 
 // watch samples resident until the returned function is called; that returns the highest.

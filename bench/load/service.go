@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/accession/accession/bench/server"
 	"github.com/accession/accession/client"
 )
 
@@ -46,32 +46,16 @@ func (b *bench) start(ctx context.Context, name, cage string, flags ...string) (
 	}
 	s.cmd = exec.CommandContext(ctx, command[0], command[1:]...)
 	s.cmd.Env = append(os.Environ(), "ACCESSION_ADMIN_TOKEN="+admin)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	log, err := os.Create(s.log)
+	line, said, err := server.Start(s.cmd, s.log)
 	if err != nil {
 		return nil, err
-	}
-	defer log.Close()
-	s.cmd.Stderr = log
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	said := bufio.NewReader(out)
-	line, err := said.ReadString('\n')
-	if err != nil {
-		text, _ := os.ReadFile(s.log)
-		return nil, fmt.Errorf("accession serve did not start: %w: %s", err, text)
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, said)
 		_ = s.cmd.Wait() // whoever asks looks at its state
 		close(s.ended)
 	}()
-	s.url = strings.TrimSpace(line[strings.Index(line, "http"):])
+	s.url = server.URL(line)
 	if s.manager, err = client.New(s.url, client.WithAdminToken(admin)); err != nil {
 		return nil, err
 	}
@@ -134,13 +118,8 @@ func (s *service) also(ctx context.Context, p party, address string) (party, err
 
 // memory is the resident memory of the service itself in bytes, workers and clamd not included; 0 where it has ended.
 func (s *service) memory() int64 {
-	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	_, rest, _ := strings.Cut(string(raw), "VmRSS:")
-	if fields := strings.Fields(rest); len(fields) > 0 {
-		kib, _ := strconv.ParseInt(fields[0], 10, 64) // the kernel wrote it
-		return kib << 10
-	}
-	return 0
+	bytes, _ := server.Memory(s.cmd.Process.Pid, "VmRSS")
+	return bytes
 }
 
 // files are the service's open file descriptors.

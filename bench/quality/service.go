@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,11 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/accession/accession/bench/server"
 	"github.com/accession/accession/client"
 	"github.com/accession/accession/internal/scanner"
 )
@@ -69,25 +68,11 @@ func (b *bench) serve(ctx context.Context, clamd string) (*service, error) {
 	s.cmd = exec.CommandContext(ctx, b.binary, "serve", "--data", s.data, "--listen", "127.0.0.1:0", "--rate-limits", "off",
 		"--clamd-address", clamd, "--cache", filepath.Join(b.cache, "engines"))
 	s.cmd.Env = append(os.Environ(), "ACCESSION_ADMIN_TOKEN="+admin)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	log, err := os.Create(filepath.Join(b.work, "service.log"))
+	line, _, err := server.Start(s.cmd, filepath.Join(b.work, "service.log"))
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(s.data))
 	}
-	defer log.Close()
-	s.cmd.Stderr = log
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err == nil {
-		url := strings.TrimSpace(line[strings.Index(line, "http"):])
-		err = s.enter(ctx, url, admin)
-	}
+	err = s.enter(ctx, server.URL(line), admin)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("accession serve: %w", err), s.stop())
 	}
@@ -108,8 +93,7 @@ func (s *service) enter(ctx context.Context, url, admin string) error {
 }
 
 func (s *service) stop() error {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	_ = s.cmd.Wait() // how it ends is not what is measured
+	server.Stop(s.cmd)
 	return os.RemoveAll(s.data)
 }
 
@@ -150,20 +134,10 @@ func (s *service) submit(ctx context.Context, name, media string, content io.Rea
 
 // memory reads a figure of the service's own process, workers not included, in bytes: VmRSS now, VmHWM at its highest.
 func (s *service) memory(name string) (int64, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(raw)) {
-		if rest, ok := strings.CutPrefix(line, name+":"); ok {
-			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, fmt.Errorf("no %s", name)
+	return server.Memory(s.cmd.Process.Pid, name)
 }
 
 // forgetPeak makes VmHWM start again from what is resident now.
 func (s *service) forgetPeak() error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0)
+	return server.ForgetPeak(s.cmd.Process.Pid)
 }

@@ -59,7 +59,7 @@ func (b bench) reference(ctx context.Context, r row) (*reference, error) {
 	if x.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	line, out, err := x.begin(cmd)
+	line, out, err := x.begin(cmd, "")
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/accession/accession/bench/server"
 	"github.com/accession/accession/client"
 )
 
@@ -40,18 +41,11 @@ func (b bench) serve(ctx context.Context, data string) (*service, error) {
 	s := &service{admin: rand.Text() + rand.Text()}
 	cmd := exec.CommandContext(ctx, b.binary, "serve", "--data", data, "--listen", "127.0.0.1:0", "--rate-limits", "off", "--request-slots", fmt.Sprintf("token=%d", 2*crowd), "--clamav-database", signatures, "--quota-bytes", fmt.Sprint(int64(1)<<40))
 	cmd.Env = append(os.Environ(), "ACCESSION_ADMIN_TOKEN="+s.admin)
-	log, err := os.Create(data + ".log")
+	line, _, err := s.begin(cmd, data+".log")
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
-	cmd.Stderr = log
-	line, _, err := s.begin(cmd)
-	if err != nil {
-		said, _ := os.ReadFile(log.Name())
-		return nil, fmt.Errorf("%w: %s", err, said)
-	}
-	s.url = strings.TrimSpace(line[strings.Index(line, "http"):])
+	s.url = server.URL(line)
 	return s, nil
 }
 

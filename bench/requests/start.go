@@ -41,7 +41,7 @@ func (b bench) start(ctx context.Context) error {
 		}
 		if n == b.rounds {
 			time.Sleep(settling)
-			idle = s.memory("VmRSS:")
+			idle = s.memory("VmRSS")
 		}
 		s.stop()
 	}

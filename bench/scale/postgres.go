@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/accession/accession/bench/server"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -151,7 +152,7 @@ func (db *postgres) size(ctx context.Context, url string) (n int64, err error) {
 
 // family is the processor time of a process, of its children, and of those of them that ended.
 func family(pid int) (seconds float64) {
-	seconds = processor(pid, 4)
+	seconds = server.Processor(pid, 4)
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
 	for _, path := range stats {
 		raw, err := os.ReadFile(path)
@@ -162,23 +163,8 @@ func family(pid int) (seconds float64) {
 		_, rest, _ := strings.Cut(string(raw), ") ")
 		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
 			child, _ := strconv.Atoi(id) // the kernel wrote it
-			seconds += processor(child, 4)
+			seconds += server.Processor(child, 4)
 		}
-	}
-	return seconds
-}
-
-// processor sums the first n of user, system, children's user and children's system time.
-func processor(pid, n int) (seconds float64) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	const ticks = 100 // of a second
-	_, rest, _ := strings.Cut(string(raw), ") ")
-	for _, field := range strings.Fields(rest)[11 : 11+n] {
-		v, _ := strconv.ParseFloat(field, 64) // the kernel wrote it
-		seconds += v / ticks
 	}
 	return seconds
 }

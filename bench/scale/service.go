@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -13,9 +12,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"github.com/accession/accession/bench/server"
 	"github.com/accession/accession/client"
 )
 
@@ -65,23 +64,8 @@ func (x *site) start(ctx context.Context, name string) (*service, error) {
 	if len(x.env) > 0 { // storage elsewhere
 		s.cmd.Args = append(s.cmd.Args[:len(s.cmd.Args)-6], s.cmd.Args[len(s.cmd.Args)-2:]...)
 	}
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	log, err := os.Create(s.data + ".log")
-	if err != nil {
+	if _, _, err := server.Start(s.cmd, s.data+".log"); err != nil {
 		return nil, err
-	}
-	defer log.Close()
-	s.cmd.Stderr = log
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		said, _ := os.ReadFile(log.Name())
-		return nil, fmt.Errorf("accession serve did not start: %w: %s", err, said)
 	}
 	// Warm: clamd is ready and every engine has run once.
 	c, err := s.clients(ctx, 1)
@@ -92,10 +76,7 @@ func (x *site) start(ctx context.Context, name string) (*service, error) {
 }
 
 func (s *service) stop() {
-	s.once.Do(func() {
-		_ = s.cmd.Process.Signal(syscall.SIGTERM)
-		_ = s.cmd.Wait() // how it ends is not what is measured
-	})
+	s.once.Do(func() { server.Stop(s.cmd) })
 }
 
 // credential is one client's, of an organization of its own.

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,15 +16,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/accession/accession/bench/server"
 	"github.com/accession/accession/client"
 )
 
 const (
 	organization = "sizing"
-	ticks        = 100 // of a second, in /proc/PID/stat
 )
 
 func main() {
@@ -65,11 +63,11 @@ func run(ctx context.Context, work string, size int64, many, uploads int) (err e
 	if _, err := s.submit(ctx, "note.txt", "text/plain", strings.NewReader(string(note)), int64(len(note)), true); err != nil { // engines are warm, clamd is ready
 		return err
 	}
-	idle, err := s.memory(s.cmd.Process.Pid)
+	idle, err := server.Memory(s.cmd.Process.Pid, "VmRSS")
 	if err != nil {
 		return err
 	}
-	clamd, err := s.memory(s.clamd)
+	clamd, err := server.Memory(s.clamd, "VmRSS")
 	if err != nil {
 		return err
 	}
@@ -93,7 +91,7 @@ func run(ctx context.Context, work string, size int64, many, uploads int) (err e
 		case <-sent:
 			looking = false
 		case <-time.After(20 * time.Millisecond):
-			now, err := s.memory(s.cmd.Process.Pid)
+			now, err := server.Memory(s.cmd.Process.Pid, "VmRSS")
 			if err != nil {
 				return err
 			}
@@ -168,25 +166,11 @@ func start(ctx context.Context, binary, data, signatures string) (*service, erro
 	admin := rand.Text() + rand.Text()
 	s.cmd = exec.CommandContext(ctx, binary, "serve", "--data", data, "--listen", "127.0.0.1:0", "--rate-limits", "off", "--clamav-database", signatures)
 	s.cmd.Env = append(os.Environ(), "ACCESSION_ADMIN_TOKEN="+admin)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	log, err := os.Create(data + ".log")
+	line, _, err := server.Start(s.cmd, data+".log")
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
-	s.cmd.Stderr = log
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("accession serve did not start: %w", err)
-	}
-	url := strings.TrimSpace(line[strings.Index(line, "http"):])
+	url := server.URL(line)
 	manager, err := client.New(url, client.WithAdminToken(admin))
 	if err != nil {
 		return nil, err
@@ -204,8 +188,7 @@ func start(ctx context.Context, binary, data, signatures string) (*service, erro
 }
 
 func (s *service) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	_ = s.cmd.Wait() // how it ends is not what is measured
+	server.Stop(s.cmd)
 }
 
 // child is the process of that name below the service.
@@ -254,21 +237,6 @@ func (s *service) submit(ctx context.Context, name, media string, content io.Rea
 	return nil, nil
 }
 
-// memory is the resident memory of a process in bytes.
-func (s *service) memory(pid int) (int64, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(raw)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.New("no VmRSS")
-}
-
 // spent is processor time in seconds; the service's has its workers that ended.
 type spent struct{ service, clamd float64 }
 
@@ -277,21 +245,7 @@ func (s spent) less(before spent) spent {
 }
 
 func (s *service) spent() spent {
-	return spent{processor(s.cmd.Process.Pid, 4), processor(s.clamd, 2)}
-}
-
-// processor sums the first n of user, system, children's user and children's system time.
-func processor(pid, n int) (seconds float64) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(raw), ") ")
-	for _, field := range strings.Fields(rest)[11 : 11+n] {
-		v, _ := strconv.ParseFloat(field, 64) // the kernel wrote it
-		seconds += v / ticks
-	}
-	return seconds
+	return spent{server.Processor(s.cmd.Process.Pid, 4), server.Processor(s.clamd, 2)}
 }
 
 // disk is the size of the databases in bytes.
