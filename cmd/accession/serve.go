@@ -96,8 +96,8 @@ func (a *App) serve(ctx context.Context, s settings) (err error) {
 // drain ends the requests: /readyz fails first and, for as long as balancers need to notice, requests are still taken; then
 // nobody is let in, and those inside may end. Workers go on meanwhile: a withdrawal's request waits for them.
 func (svc *service) drain(ctx context.Context, server *http.Server, served <-chan error) error {
+	close(svc.stopping) // before the line that says so: whoever reads it may ask at once
 	svc.log.InfoContext(ctx, "stopping", "drain_delay", svc.settings.DrainDelay.String(), "drain_time", svc.settings.DrainTime.String())
-	close(svc.stopping)
 	select {
 	case err := <-served:
 		return err
