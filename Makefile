@@ -45,10 +45,13 @@ lint-deploy: ## the files under deploy/, by promtool, systemd-analyze and helm
 	@scripts/lint-deploy.sh
 
 # One package after the other: two benchmarks at once measure each other.
-bench: engines ## uploads, single requests, quality, each beside its reference; then Go benchmarks
-	CGO_ENABLED=0 go run ./bench -tusd "$$(scripts/tusd.sh)"
-	CGO_ENABLED=0 go run ./bench/requests
-	CGO_ENABLED=0 go run ./bench/quality
+bench: engines ## each job beside its reference, as one table (.cache/bench.md); then quality, then Go benchmarks
+	@mkdir -p .cache && rm -f .cache/bench.md
+	CGO_ENABLED=0 go run ./bench -table .cache/bench.md
+	CGO_ENABLED=0 go run ./bench/requests -rows all -table .cache/bench.md
+	CGO_ENABLED=0 go run ./bench/quality -only pipeline -rounds 5 -table .cache/bench.md
+	@echo; cat .cache/bench.md
+	CGO_ENABLED=0 go run ./bench/quality -only recall,ocr,summary,robust
 	CGO_ENABLED=0 go test -run '^$$' -bench . -benchmem -p 1 -timeout 20m ./...
 
 fuzz: ## every decoder of outside bytes, a minute each

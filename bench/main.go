@@ -1,203 +1,180 @@
-// Command bench measures the service beside a named reference, in turn, on the same machine: what it prints is the only
-// source of figures in the documentation. `make bench` runs it.
+// Command bench measures uploads into the service beside named references, in turn, on the same machine: what it prints is the
+// only source of figures in the documentation. `make bench` runs it, at the top of the repository, on Linux.
 //
-//	upload    the same bytes in the same parts into a bare net/http handler (SHA-256, buffered write, fsync per part);
-//	          into the same without a hash and past the page cache, which is the disk's ceiling; into tusd, where there is
-//	          one (-tusd), and there until sha256sum has read the file
-//	complete  the largest upload beside the smallest
-//	memory    8 uploads of 1 GiB at once, over the idle service
+//	bare      the same bytes in the same parts into a bare net/http handler: SHA-256, buffered write, fsync per part
+//	ceiling   the same without a hash and past the page cache, which is the disk's ceiling
+//	tusd      tusd, and the same until sha256sum has read the file
+//	large     the same as tusd, with a large upload
+//	s3        the service on the S3 service of the tests, beside the multipart upload of that service by itself
+//	complete  the complete of a large upload beside that of 8 MiB
+//	crowd     8 uploads at once beside one, and their memory over the idle service
 //
-// Only the upload path is measured: nothing is completed that need not be, so no gate runs beside it.
+// `go run ./bench -rows bare,ceiling` prints these alone. tusd and the S3 service are built once, below .cache. Only the upload
+// path is measured: nothing is completed that need not be, so no gate runs beside it.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"slices"
-	"time"
+	"strings"
+
+	"github.com/accession/accession/bench/scratch"
+	"github.com/accession/accession/bench/server"
+	"github.com/accession/accession/bench/table"
 )
 
-func main() {
-	if len(os.Args) == 4 && os.Args[1] == "bare" {
-		fail(serveBare(os.Args[2], os.Args[3]))
-		return
-	}
-	rounds := flag.Int("rounds", 5, "rounds of each measurement")
-	sizeMiB := flag.Int64("size", 1024, "size of one upload in MiB")
-	largeMiB := flag.Int64("large", 4096, "size of the large upload whose complete is timed, in MiB")
-	tusd := flag.String("tusd", "", "the program tusd, v2; without it its rows are left out")
-	dir := flag.String("dir", os.TempDir(), "where to write; its disk is what is measured")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	work, err := os.MkdirTemp(*dir, "accession-bench-")
-	fail(err)
-	err = run(ctx, work, *tusd, *rounds, *sizeMiB<<20, *largeMiB<<20)
-	fail(os.RemoveAll(work))
-	fail(err)
+var rowNames = []string{"bare", "ceiling", "tusd", "large", "s3", "complete", "crowd"}
+
+const (
+	small = 8 << 20 // bytes of the upload whose complete is compared with the large one's
+	many  = 8       // uploads of a crowd
+)
+
+// partSizes are those of the uploads, in bytes.
+var partSizes = []int64{16 << 20, 64 << 20}
+
+// bench is one run.
+type bench struct {
+	work, binary string
+	rows         []string
+	rounds       int
+	size, large  int64 // bytes of an upload
+	table        *table.Table
 }
 
-func fail(err error) {
+func main() {
+	var err error
+	if len(os.Args) == 4 && os.Args[1] == "bare" {
+		err = serveBare(os.Args[2], os.Args[3])
+	} else {
+		err = measure()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, work, tusd string, rounds int, size, large int64) error {
-	binary := filepath.Join(work, "accession")
-	if err := build(ctx, binary); err != nil {
+func measure() (err error) {
+	b := &bench{}
+	rows := flag.String("rows", "all", "rows to measure, separated by commas: "+strings.Join(rowNames, ","))
+	size := flag.Int64("size", 1024, "size of one upload in MiB")
+	large := flag.Int64("large", 8192, "size of the large upload in MiB, at most 8192")
+	dir := flag.String("dir", os.TempDir(), "where to write; its disk is what is measured")
+	path := flag.String("table", "", "a file that the rows are added to as well")
+	flag.IntVar(&b.rounds, "rounds", 5, "rounds of each measurement")
+	flag.Parse()
+	if b.rounds < 1 || *size < 1 || *large < 1 {
+		return errors.New("-rounds, -size and -large are at least 1")
+	}
+	b.size, b.large = *size<<20, *large<<20
+	if b.rows, err = table.Choose("rows", *rows, rowNames); err != nil {
 		return err
 	}
-	bare, err := startBare(ctx, work)
-	if err != nil {
+	if b.table, err = table.Open(*path); err != nil {
 		return err
 	}
-	defer bare.stop()
-	references := []reference{
-		{"bare handler", func(ctx context.Context, size, part int64) (time.Duration, error) {
-			return bare.put(ctx, "hash", size, part)
-		}},
-		{"the disk's ceiling", func(ctx context.Context, size, part int64) (time.Duration, error) {
-			return bare.put(ctx, "direct", size, part)
-		}},
+	return scratch.Run(*dir, "bench", b.need(), func(ctx context.Context, folder string) error {
+		b.work = folder
+		return b.run(ctx)
+	})
+}
+
+func (b *bench) wants(row string) bool { return slices.Contains(b.rows, row) }
+
+// need is how many bytes of disk are in use at once, at most: what is withdrawn is gone before the next is sent.
+func (b *bench) need() int64 {
+	most := 2 * b.size // the S3 service makes one file of the parts
+	if b.wants("large") || b.wants("complete") {
+		most = max(most, b.large)
 	}
-	if tusd != "" {
-		server, folder, err := startTusd(ctx, tusd, work)
-		if err != nil {
-			return err
-		}
-		defer server.stop()
-		references = append(references,
-			reference{"tusd", func(ctx context.Context, size, part int64) (time.Duration, error) {
-				return server.tus(ctx, folder, size, part, false)
-			}},
-			reference{"tusd, then sha256sum", func(ctx context.Context, size, part int64) (time.Duration, error) {
-				return server.tus(ctx, folder, size, part, true)
-			}})
+	if b.wants("crowd") {
+		most = max(most, many*b.size)
 	}
-	for _, partMiB := range []int64{16, 64} {
-		svc, err := startService(ctx, binary, work, partMiB<<20)
-		if err != nil {
-			return err
+	return most + b.size + 1<<30 // the bare handler's last round; programs and databases
+}
+
+func (b *bench) run(ctx context.Context) (err error) {
+	if b.binary, err = server.Build(ctx, b.work); err != nil {
+		return err
+	}
+	if err := b.disk(ctx); err != nil {
+		return err
+	}
+	for _, row := range []struct {
+		name    string
+		measure func(context.Context) error
+	}{{"s3", b.s3}, {"complete", b.completes}, {"crowd", b.crowd}} {
+		if !b.wants(row.name) {
+			continue
 		}
-		err = uploads(ctx, svc, references, rounds, size, partMiB<<20)
-		if err == nil && partMiB == 16 {
-			err = completes(ctx, svc, rounds, 8<<20, large)
-		}
-		if err == nil && partMiB == 16 {
-			err = crowd(ctx, svc, 8, size)
-		}
-		svc.stop()
-		if err != nil {
-			return err
+		if err := row.measure(ctx); err != nil {
+			return fmt.Errorf("%s: %w", row.name, err)
 		}
 	}
 	return nil
 }
 
-// uploads prints the throughput of one upload beside each reference, round by round in turn.
-func uploads(ctx context.Context, svc *process, references []reference, rounds int, size, part int64) error {
-	var ours []float64
-	theirs, ratio := make([][]float64, len(references)), make([][]float64, len(references))
-	for range rounds {
-		mine, err := svc.upload(ctx, size, part)
+// disk prints the rows of one upload beside the references on the same disk.
+func (b *bench) disk(ctx context.Context) error {
+	var references []reference
+	if b.wants("bare") || b.wants("ceiling") {
+		bare, err := startBare(ctx, b.work)
 		if err != nil {
 			return err
 		}
-		if err := svc.withdraw(ctx, mine.id); err != nil {
+		defer bare.stop()
+		if b.wants("bare") {
+			references = append(references, bare.reference("hash", comparison{"a bare handler: SHA-256, buffered write, fsync per part", "≥ 1.15"}))
+		}
+		if b.wants("ceiling") {
+			references = append(references, bare.reference("direct", comparison{"the disk's ceiling: a bare handler, O_DIRECT, fsync per part", "≥ 0.65"}))
+		}
+	}
+	var larger []reference
+	if b.wants("tusd") || b.wants("large") {
+		tusd, folder, err := startTusd(ctx, b.work)
+		if err != nil {
 			return err
 		}
-		ours = append(ours, rate(size, mine.took))
-		for i, r := range references {
-			its, err := r.send(ctx, size, part)
-			if err != nil {
-				return fmt.Errorf("%s: %w", r.name, err)
-			}
-			theirs[i] = append(theirs[i], rate(size, its))
-			ratio[i] = append(ratio[i], its.Seconds()/mine.took.Seconds())
+		defer tusd.stop()
+		if b.wants("tusd") {
+			references = append(references, tusd.tusReference(folder, "≥ 0.95"))
+		}
+		if b.wants("large") {
+			larger = append(larger, tusd.tusReference(folder, "≥ 1.1"))
 		}
 	}
-	fmt.Printf("upload %d MiB in %d MiB parts: accession %s MB/s\n", size>>20, part>>20, spread(ours, "%.0f"))
-	for i, r := range references {
-		fmt.Printf("  %s: %s MB/s, ratio %s\n", r.name, spread(theirs[i], "%.0f"), spread(ratio[i], "%.2f"))
-	}
-	return nil
-}
-
-// completes prints how long complete takes for a small and a large upload.
-func completes(ctx context.Context, svc *process, rounds int, small, large int64) error {
-	var took [2][]float64
-	for range rounds {
-		for i, size := range []int64{small, large} {
-			u, err := svc.upload(ctx, size, svc.part)
-			if err != nil {
-				return err
-			}
-			d, err := svc.complete(ctx, u)
-			if err != nil {
-				return err
-			}
-			took[i] = append(took[i], float64(d.Microseconds())/1000)
-			if err := svc.withdraw(ctx, u.id); err != nil {
+	for _, part := range partSizes {
+		if len(references) > 0 {
+			if err := b.service(ctx, part, nil, func(svc *process) error { return b.uploads(ctx, svc, "", references, b.size) }); err != nil {
 				return err
 			}
 		}
 	}
-	fmt.Printf("complete: %d MiB %s ms, %d MiB %s ms, ratio of medians %.2f\n", small>>20, spread(took[0], "%.1f"),
-		large>>20, spread(took[1], "%.1f"), median(took[1])/median(took[0]))
-	return nil
+	if len(larger) == 0 {
+		return nil
+	}
+	return b.service(ctx, slices.Max(partSizes), nil, func(svc *process) error { return b.uploads(ctx, svc, "", larger, b.large) })
 }
 
-// crowd prints the total rate of n uploads at once, and how far the service's memory rose over its idle size.
-func crowd(ctx context.Context, svc *process, n int, size int64) error {
-	idle, err := svc.resident()
+// s3 prints the same rows where the service keeps its bytes in S3.
+func (b *bench) s3(ctx context.Context) error {
+	store, err := startS3(ctx, b.work)
 	if err != nil {
 		return err
 	}
-	peak := svc.watch()
-	began := time.Now()
-	ids := make(chan string, n)
-	errs := make(chan error, n)
-	for range n {
-		go func() {
-			u, err := svc.upload(ctx, size, svc.part)
-			ids <- u.id
-			errs <- err
-		}()
-	}
-	for range n {
-		if e := <-errs; e != nil {
-			err = e
-		}
-	}
-	took := time.Since(began)
-	high := peak()
-	if err != nil {
-		return err
-	}
-	for range n {
-		if err := svc.withdraw(ctx, <-ids); err != nil {
+	defer store.stop()
+	for _, part := range partSizes {
+		if err := b.service(ctx, part, store, func(svc *process) error {
+			return b.uploads(ctx, svc, " into S3", []reference{store.reference()}, b.size)
+		}); err != nil {
 			return err
 		}
 	}
-	fmt.Printf("%d uploads of %d MiB at once: %.0f MB/s in total; resident memory %d MiB idle, %d MiB at its highest, %d MiB more\n",
-		n, size>>20, rate(int64(n)*size, took), idle>>20, high>>20, (high-idle)>>20)
 	return nil
-}
-
-func rate(size int64, took time.Duration) float64 { return float64(size) / 1e6 / took.Seconds() }
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-// spread is the median with the lowest and the highest.
-func spread(v []float64, format string) string {
-	return fmt.Sprintf(format+" ("+format+"–"+format+")", median(v), slices.Min(v), slices.Max(v))
 }

@@ -10,14 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/accession/accession/bench/server"
@@ -30,81 +28,64 @@ type process struct {
 	cmd   *exec.Cmd
 	url   string
 	token string
-	part  int64 // bytes
+	part  int64    // bytes
+	store *s3Store // where its bytes are; nil: on the disk
 }
 
-func build(ctx context.Context, binary string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./cmd/accession")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stderr = os.Stderr
-	return cmd.Run()
-}
-
-func startService(ctx context.Context, binary, work string, part int64) (*process, error) {
-	data := filepath.Join(work, "data-"+strconv.FormatInt(part, 10))
-	cmd := exec.CommandContext(ctx, binary, "serve", "--data", data, "--listen", "127.0.0.1:0", "--part-size-bytes", strconv.FormatInt(part, 10))
-	cmd.Env = append(os.Environ(), "ACCESSION_ADMIN_TOKEN="+adminToken, "ACCESSION_CLAMD_ADDRESS=unix:"+filepath.Join(work, "no-clamd"))
-	p, err := start(cmd)
+// service starts the service with parts of so many bytes, its bytes on the disk or in store, for as long as use takes.
+func (b *bench) service(ctx context.Context, part int64, store *s3Store, use func(*process) error) (err error) {
+	data, err := os.MkdirTemp(b.work, "data-")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p.part = part
+	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
+	cmd := exec.CommandContext(ctx, b.binary, "serve", "--data", data, "--listen", "127.0.0.1:0", "--part-size-bytes", strconv.FormatInt(part, 10), "--rate-limits", "off", "--quota-bytes", strconv.Itoa(1<<40))
+	cmd.Env = append(os.Environ(), "ACCESSION_ADMIN_TOKEN="+adminToken, "ACCESSION_CLAMD_ADDRESS=unix:"+filepath.Join(b.work, "no-clamd"))
+	if store != nil {
+		cmd.Env = append(cmd.Env, store.Env(store.Address)...)
+	}
+	p, err := start(cmd, data+".log")
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	p.part, p.store = part, store
 	var issued struct{ Token string }
-	err = p.call(ctx, "POST", "/admin/tenant-keys/issue", adminToken, map[string]any{"org_id": "bench", "role": "solution_company_upload"}, &issued)
+	if err := p.call(ctx, "POST", "/admin/tenant-keys/issue", adminToken, map[string]any{"org_id": "bench", "role": "solution_company_upload"}, &issued); err != nil {
+		return err
+	}
 	p.token = issued.Token
-	return p, err
+	return use(p)
 }
 
-func startBare(ctx context.Context, work string) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(work, "bare")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, err
-	}
-	return start(exec.CommandContext(ctx, self, "bare", dir, "127.0.0.1:0"))
-}
-
-// start runs cmd and reads the address it prints when it is ready.
-func start(cmd *exec.Cmd) (*process, error) {
-	line, _, err := server.Start(cmd, "")
+// start runs cmd, whose errors go to the file log, and reads the address it prints when it is ready.
+func start(cmd *exec.Cmd, log string) (*process, error) {
+	line, _, err := server.Start(cmd, log)
 	if err != nil {
 		return nil, err
 	}
 	return &process{cmd: cmd, url: server.URL(line)}, nil
 }
 
-// launch runs cmd, which does not print its address, until it answers there. ctx bounds the wait.
-func launch(ctx context.Context, cmd *exec.Cmd, url string) (*process, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		return nil, err
+func (p *process) stop() { server.Stop(p.cmd) }
+
+// peak is the highest resident memory of the process alone, in bytes.
+func (p *process) peak() (int64, error) { return server.Memory(p.cmd.Process.Pid, "VmHWM") }
+
+// spent is the processor time of the process and of the store below it, in seconds.
+func (p *process) spent() float64 {
+	seconds := server.Processor(p.cmd.Process.Pid, 4)
+	if p.store != nil {
+		seconds += server.Processor(p.store.Cmd.Process.Pid, 4)
 	}
-	p := &process{cmd: cmd, url: url}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		resp, err := http.Get(url)
-		if err == nil {
-			return p, resp.Body.Close()
-		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			p.stop()
-			return nil, fmt.Errorf("%s did not start: %w", cmd.Path, err)
-		}
-	}
+	return seconds
 }
 
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
-
-func (p *process) stop() {
-	server.Stop(p.cmd)
+// timed is what the process needs for work.
+func (p *process) timed(work func() error) (lap, error) {
+	before, began := p.spent(), time.Now()
+	err := work()
+	return lap{time.Since(began), p.spent() - before}, err
 }
 
 // content is an endless repetition of one random block: incompressible, and cheap to make.
@@ -127,16 +108,20 @@ func (c *content) Read(p []byte) (int, error) {
 
 func body(size int64) io.Reader { return io.LimitReader(&content{block: random}, size) }
 
-// sent is one upload, all parts accepted.
-type sent struct {
-	id    string
-	size  int64
-	parts int
-	took  time.Duration // from the first part's first byte to the last part's answer
+// digest is that of an upload: its parts are multiples of the block, so the content repeats as one.
+func digest(size int64) string {
+	sum := sha256.New()
+	_, _ = io.Copy(sum, body(size)) // in memory
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
-func (p *process) upload(ctx context.Context, size, part int64) (sent, error) {
-	u := sent{size: size}
+// sent is an upload whose parts are all accepted.
+type sent struct {
+	id    string
+	parts int
+}
+
+func (p *process) upload(ctx context.Context, size int64) (u sent, err error) {
 	var reserved struct {
 		UploadID string `json:"upload_id"`
 	}
@@ -151,17 +136,21 @@ func (p *process) upload(ctx context.Context, size, part int64) (sent, error) {
 		return u, err
 	}
 	u.id = reserved.UploadID
-	began := time.Now()
+	err = inParts(size, p.part, func(n int, length int64) error {
+		u.parts = n
+		return p.send(ctx, fmt.Sprintf("/api/v1/organizations/bench/partner-uploads/%s/parts/%d", u.id, n), length)
+	})
+	return u, err
+}
+
+// inParts calls send for each part, from 1 on.
+func inParts(size, part int64, send func(n int, length int64) error) error {
 	for at := int64(0); at < size; at += part {
-		u.parts++
-		path := fmt.Sprintf("/api/v1/organizations/bench/partner-uploads/%s/parts/%d", u.id, u.parts)
-		length := min(part, size-at)
-		if err := p.send(ctx, path, length); err != nil {
-			return u, err
+		if err := send(int(at/part)+1, min(part, size-at)); err != nil {
+			return err
 		}
 	}
-	u.took = time.Since(began)
-	return u, nil
+	return nil
 }
 
 func (p *process) send(ctx context.Context, path string, length int64) error {
@@ -174,35 +163,20 @@ func (p *process) send(ctx context.Context, path string, length int64) error {
 	return p.do(req, p.token, nil)
 }
 
-func (p *process) complete(ctx context.Context, u sent) (time.Duration, error) {
-	sum := sha256.New()
-	if _, err := io.Copy(sum, body(u.size)); err != nil { // parts are multiples of the block, so the content repeats as one
-		return 0, err
-	}
+func (p *process) complete(ctx context.Context, u sent, sha256 string) (time.Duration, error) {
 	parts := make([]map[string]any, u.parts)
 	for i := range parts {
 		parts[i] = map[string]any{"part_number": i + 1}
 	}
 	began := time.Now()
 	err := p.call(ctx, "POST", "/api/v1/organizations/bench/partner-uploads/complete", p.token, map[string]any{
-		"upload_id": u.id, "parts": parts, "client_file_sha256": hex.EncodeToString(sum.Sum(nil)),
+		"upload_id": u.id, "parts": parts, "client_file_sha256": sha256,
 	}, nil)
 	return time.Since(began), err
 }
 
 func (p *process) withdraw(ctx context.Context, id string) error {
 	return p.call(ctx, "POST", "/api/v1/organizations/bench/partner-uploads/"+id+"/withdraw", p.token, map[string]any{"reason": "bench"}, nil)
-}
-
-// put sends the same bytes in the same parts to the bare handler, whose work folder chooses: "hash", or "direct".
-func (p *process) put(ctx context.Context, folder string, size, part int64) (time.Duration, error) {
-	began := time.Now()
-	for at := int64(0); at < size; at += part {
-		if err := p.send(ctx, fmt.Sprintf("/%s/part-%d", folder, at/part), min(part, size-at)); err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(began), nil
 }
 
 func (p *process) call(ctx context.Context, method, path, token string, in, out any) error {
@@ -238,68 +212,4 @@ func (p *process) do(req *http.Request, token string, out any) error {
 	}
 	var envelope struct{ Data json.RawMessage }
 	return errors.Join(json.Unmarshal(answer, &envelope), json.Unmarshal(envelope.Data, out))
-}
-
-// resident is the memory of the process in bytes, workers not included.
-func (p *process) resident() (int64, error) {
-	return server.Memory(p.cmd.Process.Pid, "VmRSS")
-}
-
-// watch samples resident until the returned function is called; that returns the highest.
-func (p *process) watch() func() int64 {
-	stop, result := make(chan struct{}), make(chan int64)
-	go func() {
-		var high int64
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			if now, err := p.resident(); err == nil {
-				high = max(high, now)
-			}
-			select {
-			case <-tick.C:
-			case <-stop:
-				result <- high
-				return
-			}
-		}
-	}()
-	return func() int64 {
-		close(stop)
-		return <-result
-	}
-}
-
-// serveBare is the reference: read, SHA-256, buffered write, fsync, answer. It keeps nothing between rounds.
-func serveBare(dir, address string) error {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("http://%s\n", l.Addr())
-	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path, err := filepath.Join(dir, filepath.Base(r.URL.Path)), error(nil)
-		if strings.HasPrefix(r.URL.Path, "/direct/") {
-			err = keepDirect(path, r.Body, r.ContentLength)
-		} else {
-			err = keep(path, r.Body)
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	}))
-}
-
-func keep(path string, body io.Reader) error {
-	_ = os.Remove(path) // the last round's
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(f, sum)}, struct{ io.Reader }{body}, make([]byte, 1<<20)); err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -23,13 +23,6 @@ compiles() { command -v "${CC:-gcc}" >/dev/null && printf '#include <stdlib.h>\n
 # The newest PostgreSQL that is installed: the tests start servers of their own.
 database_server() { { type -P postgres || ls -v /usr/lib/postgresql/*/bin/postgres; } 2>/dev/null | tail -n 1; }
 
-# The S3 service of the tests, built once, pinned.
-versitygw=v1.8.0
-s3_server() {
-  [ "$(go version -m .cache/bin/versitygw 2>/dev/null | awk '$1 == "mod" { print $3 }')" = $versitygw ] ||
-    GOBIN="$PWD/.cache/bin" CGO_ENABLED=0 go install github.com/versity/versitygw/cmd/versitygw@$versitygw
-}
-
 # Go comes first: without it nothing else is worth installing.
 wanted=$(awk '$1 == "go" { print $2 }' go.mod)
 command -v go >/dev/null || fail "Go is not installed; install Go $wanted or newer from https://go.dev/dl"
@@ -126,8 +119,8 @@ if [ $for_tests = yes ]; then
   row "${CC:-gcc}" "$("${CC:-gcc}" -dumpfullversion -dumpversion | head -n 1) (for the race detector)"
   server=$("$(database_server)" --version) || fail "PostgreSQL does not run; install postgresql"
   row postgres "${server#postgres (PostgreSQL) } (for the tests of replicas)"
-  s3_server || fail "versitygw $versitygw, the S3 service of the tests, could not be installed (see above)"
-  row versitygw "$versitygw (for the tests of S3 storage)"
+  versitygw=$(scripts/versitygw.sh) || fail "versitygw, the S3 service of the tests, could not be installed (see above)"
+  row versitygw "$(go version -m "$versitygw" | awk '$1 == "mod" { print $3 }') (for the tests of S3 storage)"
   scripts/lint-openapi.sh --install || fail "the linter of the contract cannot run (see above)"
   row redocly "$(scripts/lint-openapi.sh --version) (for the contract)"
   scripts/npm-packages.sh e2e/testdata/mcp >/dev/null || fail "the MCP clients of the tests could not be installed (see above)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds tusd, the reference of the upload bench, once, pinned, into .cache/bin, and prints its path. `make bench` calls it.
+# Builds tusd, the reference of the upload bench, once, pinned, into .cache/bin, and prints its path. ./bench calls it.
 # The module is a dependency of a folder of its own: nothing of it reaches go.mod.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 // Command quality measures what the service makes of documents, each figure beside a named reference that ran in the same
 // minute on the same machine: what it prints is the only source of figures in docs/quality.md. From the top of the repository:
 //
-//	go run ./bench/quality [-only recall,ocr,summary,pipeline,robust] [-rounds 3]
+//	go run ./bench/quality [-only recall,ocr,summary,pipeline,robust] [-rounds 3] [-table FILE]
 //
 //	recall    characters of extraction, beside pdftotext and the document's own text or HTML
 //	ocr       character errors and pages per minute, beside tesseract run by hand
@@ -9,7 +9,8 @@
 //	pipeline  100 documents through a real service, beside its engines' own time
 //	robust    hostile documents through a real service: what became of them, and its memory
 //
-// Documents are files of Debian packages (corpus.tsv), fetched with apt-get into -cache once.
+// Documents are files of Debian packages (corpus.tsv), fetched with apt-get into -cache once; programs of references that are missing
+// are installed with it.
 package main
 
 import (
@@ -19,12 +20,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/accession/accession/bench/scratch"
+	"github.com/accession/accession/bench/server"
+	"github.com/accession/accession/bench/table"
 	"github.com/accession/accession/internal/extract"
 )
 
@@ -37,6 +40,7 @@ type bench struct {
 	documents []document
 	missing   int // documents that could not be fetched
 	rounds    int // of what is timed
+	table     *table.Table
 }
 
 var parts = []struct {
@@ -50,10 +54,10 @@ var parts = []struct {
 	{"robust", (*bench).robust},
 }
 
-// programs are what the references need, and the Debian package of each.
-var programs = [][2]string{
-	{"pdftotext", "poppler-utils"}, {"pdftoppm", "poppler-utils"}, {"tesseract", "tesseract-ocr"}, {"clamd", "clamav-daemon"},
-	{"soffice", "libreoffice-writer-nogui"}, {"xargs", "findutils"}, {"apt-get", "apt"}, {"dpkg-deb", "dpkg"},
+// programs are what references and documents need, the Debian package of each, and the one part that needs it; "" are all.
+var programs = [][3]string{
+	{"pdftotext", "poppler-utils", ""}, {"pdftoppm", "poppler-utils", ""}, {"soffice", "libreoffice-writer-nogui", "recall"},
+	{"xargs", "findutils", ""}, {"dpkg-deb", "dpkg", ""},
 }
 
 func main() {
@@ -64,19 +68,23 @@ func main() {
 	only := flag.String("only", strings.Join(names, ","), "what to measure, comma-separated")
 	cache := flag.String("cache", filepath.Join(".cache", "quality"), "folder for the documents")
 	rounds := flag.Int("rounds", 3, "rounds of what is timed")
+	dir := flag.String("dir", os.TempDir(), "where to write")
+	path := flag.String("table", "", "a file that the row of the pipeline is added to as well")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	wanted := strings.Split(*only, ",")
-	for _, w := range wanted {
-		if !slices.Contains(names, w) {
-			fail(fmt.Errorf("-only %s: write some of %s", w, strings.Join(names, ",")))
-		}
+	if *rounds < 1 {
+		fail(errors.New("-rounds is at least 1"))
 	}
-	work, err := os.MkdirTemp("", "accession-quality-")
+	wanted, err := table.Choose("only", *only, names)
 	fail(err)
-	err = run(ctx, *cache, work, *rounds, wanted)
-	fail(errors.Join(err, os.RemoveAll(work)))
+	b := &bench{rounds: *rounds}
+	b.table, err = table.Open(*path)
+	fail(err)
+	b.cache, err = filepath.Abs(*cache)
+	fail(err)
+	fail(scratch.Run(*dir, "quality", 2<<30, func(ctx context.Context, folder string) error {
+		b.work = folder
+		return b.run(ctx, wanted)
+	}))
 }
 
 func fail(err error) {
@@ -86,21 +94,12 @@ func fail(err error) {
 	}
 }
 
-func run(ctx context.Context, cache, work string, rounds int, wanted []string) error {
-	for _, p := range programs {
-		if _, err := exec.LookPath(p[0]); err != nil {
-			return fmt.Errorf("%s is not installed: apt-get install %s", p[0], p[1])
-		}
-	}
-	cache, err := filepath.Abs(cache)
-	if err != nil {
+func (b *bench) run(ctx context.Context, wanted []string) (err error) {
+	if err := equip(ctx, wanted); err != nil {
 		return err
 	}
-	b := &bench{cache: cache, work: work, binary: filepath.Join(work, "accession"), rounds: rounds}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.binary, "./cmd/accession")
-	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build ./cmd/accession (run this at the top of the repository): %w", err)
+	if b.binary, err = server.Build(ctx, b.work); err != nil {
+		return err
 	}
 	if err := b.learnGerman(ctx); err != nil {
 		return err
@@ -120,6 +119,38 @@ func run(ctx context.Context, cache, work string, rounds int, wanted []string) e
 	return nil
 }
 
+// equip installs the programs that are missing.
+func equip(ctx context.Context, wanted []string) error {
+	for _, engine := range []string{"clamd", "tesseract"} {
+		if _, err := exec.LookPath(engine); err != nil {
+			return fmt.Errorf("%s is not installed: run scripts/engines.sh", engine)
+		}
+	}
+	var missing []string
+	for _, p := range programs {
+		if _, err := exec.LookPath(p[0]); err != nil && (p[2] == "" || slices.Contains(wanted, p[2])) && !slices.Contains(missing, p[1]) {
+			missing = append(missing, p[1])
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	fmt.Println("Installing with apt-get:", strings.Join(missing, " "))
+	_, err := output(ctx, "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120", "update")
+	if err == nil {
+		err = install(ctx, missing...)
+	}
+	if err != nil {
+		return fmt.Errorf("missing: %s; as root run: apt-get install --no-install-recommends %[1]s: %w", strings.Join(missing, " "), err)
+	}
+	return nil
+}
+
+func install(ctx context.Context, packages ...string) error {
+	_, err := output(ctx, "apt-get", append([]string{"-qq", "-o", "DPkg::Lock::Timeout=120", "install", "-y", "--no-install-recommends"}, packages...)...)
+	return err
+}
+
 // learnGerman installs what tesseract needs for the pages in German: English alone would say little of OCR in other languages.
 // Without it they are named as not measured.
 func (b *bench) learnGerman(ctx context.Context) error {
@@ -133,7 +164,7 @@ func (b *bench) learnGerman(ctx context.Context) error {
 		if slices.Contains(b.languages, "deu") || !again {
 			break
 		}
-		if _, err := output(ctx, "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120", "install", "-y", "--no-install-recommends", "tesseract-ocr-deu"); err != nil {
+		if err := install(ctx, "tesseract-ocr-deu"); err != nil {
 			fmt.Println("tesseract-ocr-deu is not installed:", err)
 		}
 	}

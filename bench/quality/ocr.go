@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/accession/accession/bench/table"
 	"github.com/accession/accession/internal/extract"
 )
 
@@ -250,12 +251,12 @@ func (b *bench) ocrSpeed(ctx context.Context, scans []scan) error {
 	}
 	fmt.Printf("\n| %d pages, %d rounds in turn | pages per minute: median (lowest–highest) | processor time per page, s |\n|---|---|---|\n", len(scans), b.rounds)
 	for i, w := range ways {
-		fmt.Printf("| %s | %s | %s |\n", w.name, spread(rates[i], "%.1f"), spread(seconds[i], "%.2f"))
+		fmt.Printf("| %s | %s | %s |\n", w.name, table.Spread(rates[i], "%.1f"), table.Spread(seconds[i], "%.2f"))
 	}
 	fmt.Printf("\n| round by round | pages per minute (wished: at least 0.9) | processor time |\n|---|---|---|\n")
 	for _, pair := range [][2]int{{0, 1}, {0, 2}, {3, 1}} {
 		fmt.Printf("| %s / %s | %s | %s |\n", ways[pair[0]].name, ways[pair[1]].name,
-			spread(ratios(rates[pair[0]], rates[pair[1]]), "%.2f"), spread(ratios(seconds[pair[0]], seconds[pair[1]]), "%.2f"))
+			table.Spread(ratios(rates[pair[0]], rates[pair[1]]), "%.2f"), table.Spread(ratios(seconds[pair[0]], seconds[pair[1]]), "%.2f"))
 	}
 	return nil
 }
@@ -300,9 +301,4 @@ func xargs(ctx context.Context, list []byte, mode string) error {
 	cmd.Env = append(os.Environ(), "OMP_THREAD_LIMIT=1")
 	cmd.Stdin = bytes.NewReader(list)
 	return cmd.Run()
-}
-
-// spread is the median with the lowest and the highest.
-func spread(v []float64, format string) string {
-	return fmt.Sprintf(format+" ("+format+"–"+format+")", median(v), slices.Min(v), slices.Max(v))
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/accession/accession/bench/table"
 	"github.com/accession/accession/internal/extract"
 	"github.com/accession/accession/internal/scanner"
 )
@@ -117,6 +118,8 @@ func (b *bench) pipeline(ctx context.Context) error {
 		kinds["PDF"], kinds["text"], kinds["HTML"], kinds["PNG"], kinds["PDF of pictures"])
 	fmt.Printf("\n| round | service, s | its engines alone, s | ratio | processor time: service, s | engines alone, s | ratio |\n|---|---|---|---|---|---|---|\n")
 	var ratios, processor []float64
+	var rounds table.Rounds
+	var peak int64
 	var spent []map[string]time.Duration
 	for round := range b.rounds {
 		alone, err := enginesAlone(ctx, clamd, e, documents)
@@ -128,22 +131,26 @@ func (b *bench) pipeline(ctx context.Context) error {
 			return err
 		}
 		spent = append(spent, gates)
+		rounds.Add(ours.each(len(documents)), alone.each(len(documents)))
+		peak = max(peak, ours.peak)
 		ratios = append(ratios, ours.clock.Seconds()/alone.clock.Seconds())
 		processor = append(processor, ours.processor.Seconds()/alone.processor.Seconds())
 		fmt.Printf("| %d | %.1f | %.1f | %.2f | %.1f | %.1f | %.2f |\n", round+1, ours.clock.Seconds(), alone.clock.Seconds(), ratios[round],
 			ours.processor.Seconds(), alone.processor.Seconds(), processor[round])
 	}
 	fmt.Printf("\nRatio: %s (wished: at most 1.1); of processor time, without clamd's, which is the same: %s\n",
-		spread(ratios, "%.2f"), spread(processor, "%.2f"))
+		table.Spread(ratios, "%.2f"), table.Spread(processor, "%.2f"))
 	fmt.Printf("\n| the service's gates, all documents together | s: median (lowest–highest) |\n|---|---|\n")
 	for _, gate := range slices.Sorted(maps.Keys(spent[0])) {
 		var s []float64
 		for _, round := range spent {
 			s = append(s, round[gate].Seconds())
 		}
-		fmt.Printf("| %s | %s |\n", gate, spread(s, "%.1f"))
+		fmt.Printf("| %s | %s |\n", gate, table.Spread(s, "%.1f"))
 	}
-	return nil
+	row := rounds.Row(fmt.Sprintf("pipeline, %d mixed documents, beside its engines alone (CPU without clamd's)", len(documents)), "%.1f s", "%.2f s/document")
+	row.Peak, row.ToReach = table.MiB(peak), "≤ 1.1"
+	return b.table.Add(row)
 }
 
 // enginesAlone scans and extracts the same bytes with the same engines, as many at once as the service has slots, without it:
@@ -169,7 +176,7 @@ func enginesAlone(ctx context.Context, clamd *scanner.Managed, e *extract.Extrac
 		})
 	}
 	err := group.Wait()
-	return cost{time.Since(began), processorTime() - used}, err
+	return cost{clock: time.Since(began), processor: processorTime() - used}, err
 }
 
 // throughService is the time from the first initiate to the last READY, on a service with nothing in it yet, and how long the
@@ -203,6 +210,7 @@ func (b *bench) throughService(ctx context.Context, clamd string, documents []su
 	}
 	err = group.Wait()
 	took := time.Since(began)
-	err = errors.Join(err, s.stop())
-	return cost{took, s.processorTime()}, gates, err
+	peak, unread := s.memory("VmHWM")
+	err = errors.Join(err, unread, s.stop())
+	return cost{took, s.processorTime(), peak}, gates, err
 }

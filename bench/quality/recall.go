@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/accession/accession/bench/table"
 	"github.com/accession/accession/internal/extract"
 )
 
@@ -137,7 +138,7 @@ func (b *bench) recall(ctx context.Context) error {
 				continue
 			}
 			rows[0] = append(rows[0], all.String())
-			rows[1] = append(rows[1], fmt.Sprintf("%.4f", median(each)))
+			rows[1] = append(rows[1], fmt.Sprintf("%.4f", table.Median(each)))
 			rows[2] = append(rows[2], fmt.Sprintf("%.4f", slices.Min(each)))
 		}
 		for i, name := range []string{"all characters", "median", "lowest"} {
@@ -223,9 +224,4 @@ func textOf(doc *extract.Document) string {
 		all.WriteString("\n")
 	}
 	return all.String()
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }

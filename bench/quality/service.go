@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/accession/accession/bench/server"
+	"github.com/accession/accession/bench/table"
 	"github.com/accession/accession/client"
 	"github.com/accession/accession/internal/scanner"
 )
@@ -114,7 +115,15 @@ func processorTime() (total time.Duration) {
 }
 
 // cost is how long something took: on the clock, and of the processors, which a busy machine changes less.
-type cost struct{ clock, processor time.Duration }
+type cost struct {
+	clock, processor time.Duration
+	peak             int64 // resident memory of the service in bytes, without workers; 0: not measured
+}
+
+// each is a round of the table: seconds, and processor seconds of each of n documents.
+func (c cost) each(n int) table.Round {
+	return table.Round{Value: c.clock.Seconds(), CPU: c.processor.Seconds() / float64(n)}
+}
 
 // submit sends a document and follows it to its last status.
 func (s *service) submit(ctx context.Context, name, media string, content io.ReaderAt, size int64) (*client.UploadStatus, error) {

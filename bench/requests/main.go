@@ -1,12 +1,13 @@
-// Command requests measures single requests beside their references. `go run ./bench/requests`, on Linux. docs/performance.md
-// is made of it.
+// Command requests measures single requests beside their references. `go run ./bench/requests`, on Linux, with clamd, at the top of
+// the repository. docs/performance.md is made of it.
 //
-//	reads, uploads, oauth, mcp   each row of the table and its reference, in turn, every process apart: service, reference, load
-//	start                        start-up until it answers, binary size, idle memory
-//	million                      one organization with 1,000,000 uploads and 10,000,000 records beside one with 1,000 (minutes)
+//	status, not-modified, introspection,   each row of the table and its reference, in turn, every process apart: service,
+//	context, upload, token, mcp            reference, load
+//	start                                  start-up until it answers, binary size, idle memory
+//	million                                one organization with 1,000,000 uploads and 10,000,000 records beside one with 1,000 (minutes)
 //
-// `go run ./bench/requests -rows status,context` prints these alone; without -rows it is all but million. Processor time is what
-// the processes account for themselves, user and system, so a busy machine changes it less than a rate.
+// `go run ./bench/requests -rows status,context` prints these alone; without -rows it is all but million, and with -rows all it is that
+// too. Processor time is what the processes account for themselves, user and system, so a busy machine changes it less than a rate.
 package main
 
 import (
@@ -16,11 +17,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/accession/accession/bench/scratch"
+	"github.com/accession/accession/bench/server"
+	"github.com/accession/accession/bench/table"
 )
 
 type bench struct {
@@ -30,6 +34,7 @@ type bench struct {
 	rows           []string
 	uploads        int // of the large organization
 	recordsPerEach int
+	table          *table.Table
 }
 
 func main() {
@@ -52,35 +57,38 @@ func main() {
 
 func measure() (err error) {
 	b := bench{recordsPerEach: 10}
+	names := append(slices.Clone(rowNames), "start")
 	seconds := flag.Float64("seconds", 5, "length of a round")
-	rows := flag.String("rows", "", "rows to measure, separated by commas; empty: all but million")
+	rows := flag.String("rows", strings.Join(names, ","), "rows to measure, separated by commas; also million, or all")
 	dir := flag.String("dir", os.TempDir(), "where to write; its disk is what durable rows wait for")
+	path := flag.String("table", "", "a file that the rows are added to as well")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of each row")
 	flag.IntVar(&b.uploads, "uploads", 1_000_000, "uploads of the large organization, each with 10 records")
 	flag.Parse()
-	b.round = time.Duration(*seconds * float64(time.Second))
-	if *rows != "" {
-		b.rows = strings.Split(*rows, ",")
+	if b.rounds < 1 || *seconds <= 0 || b.uploads < 1 {
+		return errors.New("-rounds, -seconds and -uploads are more than 0")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if b.work, err = os.MkdirTemp(*dir, "accession-requests-"); err != nil {
+	b.round = time.Duration(*seconds * float64(time.Second))
+	if b.rows, err = table.Choose("rows", *rows, append(names, "million")); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
-	return b.run(ctx)
+	if b.table, err = table.Open(*path); err != nil {
+		return err
+	}
+	need := int64(1 << 30)
+	if b.wants("million") {
+		need += int64(b.uploads) * uploadBytes
+	}
+	return scratch.Run(*dir, "requests", need, func(ctx context.Context, folder string) error {
+		b.work = folder
+		return b.run(ctx)
+	})
 }
 
-// wants tells whether a row is asked for; million only by its name.
-func (b bench) wants(row string) bool {
-	return slices.Contains(b.rows, row) || len(b.rows) == 0 && row != "million"
-}
+func (b bench) wants(row string) bool { return slices.Contains(b.rows, row) }
 
-func (b bench) run(ctx context.Context) error {
-	b.binary = filepath.Join(b.work, "accession")
-	build := exec.CommandContext(ctx, "go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w", "-o", b.binary, "./cmd/accession")
-	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
-	if err := build.Run(); err != nil {
+func (b bench) run(ctx context.Context) (err error) {
+	if b.binary, err = server.Build(ctx, b.work); err != nil {
 		return err
 	}
 	if err := b.requests(ctx); err != nil {
@@ -110,9 +118,6 @@ func (b bench) requests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d rounds of %s, medians; µs: processor time of the server per request\n\n", b.rounds, b.round)
-	fmt.Println("| Row | accession /s | reference /s | ratio (lowest–highest) | µs | reference µs | CPU ratio | peak memory | p99 at half | other |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range rows {
 		if !b.wants(r.name) {
 			continue
@@ -121,11 +126,10 @@ func (b bench) requests(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
-	fmt.Println()
 	return nil
 }
 
-// row measures one job and its reference in turn and prints a line of the table.
+// row measures one job and its reference in turn and prints its lines of the table.
 func (b bench) row(ctx context.Context, s *service, r row) error {
 	reference, err := b.reference(ctx, r)
 	if err != nil {
@@ -141,37 +145,44 @@ func (b bench) row(ctx context.Context, s *service, r row) error {
 		}
 	}
 	s.forgetPeak()
-	var ours, theirs, ratios, mine, its []float64
+	var rounds table.Rounds
 	for range b.rounds {
-		before := s.spent()
-		rate, err := b.rate(ctx, r.load, b.round)
+		ours, err := b.spending(&s.process, func() (float64, error) { return b.rate(ctx, r.load, b.round) })
 		if err != nil {
 			return err
 		}
-		ours, mine = append(ours, rate), append(mine, 1e6*(s.spent()-before)/rate/b.round.Seconds())
-		before = reference.spent()
-		if rate, err = reference.measure(ctx, b, b.round); err != nil {
+		theirs, err := b.spending(&reference.process, func() (float64, error) { return reference.measure(ctx, b, b.round) })
+		if err != nil {
 			return err
 		}
-		theirs, its = append(theirs, rate), append(its, 1e6*(reference.spent()-before)/rate/b.round.Seconds())
-		ratios = append(ratios, ours[len(ours)-1]/rate)
+		rounds.Add(ours, theirs)
 	}
-	peak := s.peak()
+	measured := rounds.Row(fmt.Sprintf("%s, %d clients, beside %s", r.title, r.load.Clients, besides[r.reference]), "%.0f /s", "%.0f µs")
+	measured.Peak, measured.ToReach = s.peak(), r.reach
+	if err := b.table.Add(measured); err != nil {
+		return err
+	}
 	half := r.load
-	half.Rate = median(ours) / 2
+	half.Rate = rounds.Ours() / 2
 	calm, err := b.drive(ctx, half, b.round)
 	if err != nil {
 		return err
 	}
-	other := ""
-	if r.durable {
-		if other, err = b.syncs(ctx, s, r.load); err != nil {
-			return err
-		}
+	if err := b.table.Add(table.Row{Job: r.title + ": p99 at half that rate", Accession: fmt.Sprintf("%.1f ms", 1000*calm.P99), ToReach: r.calm}); err != nil || !r.durable {
+		return err
 	}
-	fmt.Printf("| %s | %.0f | %.0f | %.2f (%.2f–%.2f) | %.0f | %.0f | %.2f | %.0f MiB | %.1f ms | %s |\n", r.title, median(ours), median(theirs),
-		median(ratios), slices.Min(ratios), slices.Max(ratios), median(mine), median(its), median(its)/median(mine), peak, 1000*calm.P99, other)
-	return nil
+	shared, err := b.syncs(ctx, s, r.load)
+	if err != nil {
+		return err
+	}
+	return b.table.Add(table.Row{Job: r.title + ": requests per sync of the disk", Accession: shared, ToReach: r.sharing})
+}
+
+// spending is a round: the rate, and the processor time of p for each request in microseconds.
+func (b bench) spending(p *process, round func() (float64, error)) (table.Round, error) {
+	before := p.spent()
+	rate, err := round()
+	return table.Round{Value: rate, CPU: 1e6 * (p.spent() - before) / rate / b.round.Seconds()}, err
 }
 
 // syncs is how many requests one sync of the disk serves, as perf counts them; empty where it cannot.
@@ -183,7 +194,7 @@ func (b bench) syncs(ctx context.Context, s *service, l load) (string, error) {
 	var said strings.Builder
 	perf.Stderr = &said
 	if err := perf.Start(); err != nil {
-		return "syncs not counted: no perf", nil
+		return "not counted: no perf", nil
 	}
 	done, err := b.drive(ctx, l, b.round)
 	if err != nil {
@@ -199,12 +210,7 @@ func (b bench) syncs(ctx context.Context, s *service, l load) (string, error) {
 		}
 	}
 	if syncs == 0 {
-		return "syncs not counted", nil
+		return "not counted", nil
 	}
-	return fmt.Sprintf("%.2f requests per sync", float64(done.Done)/float64(syncs)), nil
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+	return fmt.Sprintf("%.2f", float64(done.Done)/float64(syncs)), nil
 }

@@ -6,17 +6,21 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/accession/accession/bench/table"
 	"github.com/accession/accession/client"
 )
 
 const (
 	few   = 1000 // uploads of the small organization
-	asked = 1000 // requests of each kind at each organization, in turn
+	asked = 200  // requests of each kind at each organization in a round, in turn
 	batch = 10_000
+
+	uploadBytes = 14 << 10 // of disk that an upload with its records takes, while it is made too
 )
 
 // million prints how long requests about a large organization take beside the same about a small one, in one database.
@@ -38,12 +42,11 @@ func (b bench) million(ctx context.Context) error {
 	if err := b.fill(ctx, filepath.Join(data, "metadata.db"), originals); err != nil {
 		return err
 	}
-	fmt.Printf("filled in %s: %d uploads and %d records beside %d and %d\n\n", time.Since(began).Round(time.Second), b.uploads, b.uploads*b.recordsPerEach, few, few*b.recordsPerEach)
+	fmt.Fprintf(os.Stderr, "filled in %s\n", time.Since(began).Round(time.Second))
 	if s, err = b.serve(ctx, data); err != nil {
 		return err
 	}
 	defer s.stop()
-	fmt.Println("| Request | large, median ms | small, median ms | ratio |\n|---|---|---|---|")
 	for _, ask := range []struct {
 		what string
 		who  int // of an organization's tokens
@@ -54,23 +57,29 @@ func (b bench) million(ctx context.Context) error {
 		{"records of one upload", 1, func(org string, n int) string { return "request-records?limit=100&upload_id=" + copied(org, n) }},
 		{"quota", 0, func(string, int) string { return "quota" }},
 	} {
-		took := map[string][]float64{}
-		for turn := range asked + asked/10 { // the first tenth warms
-			for org, most := range map[string]int{"large": b.uploads, "small": few} {
-				r := get("/api/v1/organizations/"+org+"/"+ask.path(org, rand.IntN(most)+1), tokens[org][ask.who])
-				began := time.Now()
-				if _, _, err := s.once(r); err != nil {
-					return err
-				}
-				if turn >= asked/10 {
+		var rounds table.Rounds
+		for n := range b.rounds + 1 {
+			took := map[string][]float64{}
+			for range asked {
+				for org, most := range map[string]int{"large": b.uploads, "small": few} {
+					r := get("/api/v1/organizations/"+org+"/"+ask.path(org, rand.IntN(most)+1), tokens[org][ask.who])
+					began := time.Now()
+					if _, _, err := s.once(r); err != nil {
+						return err
+					}
 					took[org] = append(took[org], 1000*time.Since(began).Seconds())
 				}
 			}
+			if n > 0 { // the first warms
+				rounds.Add(table.Round{Value: table.Median(took["large"])}, table.Round{Value: table.Median(took["small"])})
+			}
 		}
-		large, small := median(took["large"]), median(took["small"])
-		fmt.Printf("| %s | %.2f | %.2f | %.2f |\n", ask.what, large, small, large/small)
+		row := rounds.Row(fmt.Sprintf("%s of an organization with %d uploads and %d records, beside %d and %d", ask.what, b.uploads, b.uploads*b.recordsPerEach, few, few*b.recordsPerEach), "%.2f ms", "")
+		row.Peak, row.ToReach = s.peak(), "≤ 1.5"
+		if err := b.table.Add(row); err != nil {
+			return err
+		}
 	}
-	fmt.Println()
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 
 	"github.com/accession/accession/bench/server"
+	"github.com/accession/accession/bench/table"
 )
 
 // process is a server under measurement.
@@ -26,11 +27,11 @@ func (p *process) spent() float64 { return server.Processor(p.pid(), 4) }
 // forgetPeak has the kernel count the peak of memory from now on.
 func (p *process) forgetPeak() { _ = server.ForgetPeak(p.pid()) } // else it is the peak since the start
 
-// peak is the highest resident memory in MiB, without children.
-func (p *process) peak() float64 { return p.memory("VmHWM") }
-
-// memory is a figure in MiB; 0 where it cannot be read.
-func (p *process) memory(figure string) float64 {
-	bytes, _ := server.Memory(p.pid(), figure)
-	return float64(bytes) / (1 << 20)
+// peak is the highest resident memory, without children; empty where it cannot be read.
+func (p *process) peak() string {
+	bytes, err := server.Memory(p.pid(), "VmHWM")
+	if err != nil {
+		return ""
+	}
+	return table.MiB(bytes)
 }

@@ -56,6 +56,15 @@ type row struct {
 	size        int // of an answer in bytes
 	load        load
 	durable     bool
+	reach       string // the ratio
+	calm        string // p99 at half the rate
+	sharing     string // requests per sync
+}
+
+// besides are the references as the table names them.
+var besides = map[string]string{
+	"json": "a bare handler", "not-modified": "a bare handler", "commits": "the engine's own durable commits",
+	"signature": "a bare handler with one such signature", "mcp": "the SDK's bare server with a constant tool",
 }
 
 var rowNames = []string{"status", "not-modified", "introspection", "context", "upload", "token", "mcp"}
@@ -123,15 +132,15 @@ func (s *service) rows(ctx context.Context) ([]row, error) {
 	}
 	call := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_ai_context","arguments":{"org_id":%q,"upload_id":%q}}}`, organization, kept.UploadID)
 	rows := []row{
-		{name: "status", title: "status read", reference: "json", load: load{Requests: []request{get(status, writer.Token)}}},
-		{name: "not-modified", title: "the same, 304 by ETag", reference: "not-modified", load: load{Want: 304, Requests: []request{get(status, writer.Token, "If-None-Match: "+header.Get("ETag")+"\r\n")}}},
-		{name: "introspection", title: "token introspection", reference: "json", load: load{Requests: []request{post("/oauth/introspect", form, credentials.Encode()+"&token="+granted.AccessToken)}}},
-		{name: "context", title: "AI context with its durable record", reference: "json", durable: true, load: load{Requests: []request{get("/api/v1/organizations/"+organization+"/ai-context/"+kept.UploadID, reader.Token)}}},
-		{name: "upload", title: "customer upload, 2 KiB", reference: "commits", durable: true, load: load{Want: 201, Requests: []request{
+		{name: "status", title: "status read", reference: "json", reach: "≥ 0.6", calm: "≤ 10 ms", load: load{Requests: []request{get(status, writer.Token)}}},
+		{name: "not-modified", title: "status read, 304 by ETag", reference: "not-modified", reach: "≥ 0.6", calm: "≤ 10 ms", load: load{Want: 304, Requests: []request{get(status, writer.Token, "If-None-Match: "+header.Get("ETag")+"\r\n")}}},
+		{name: "introspection", title: "token introspection", reference: "json", reach: "≥ 0.6", calm: "≤ 10 ms", load: load{Requests: []request{post("/oauth/introspect", form, credentials.Encode()+"&token="+granted.AccessToken)}}},
+		{name: "context", title: "AI context with its durable record", reference: "json", reach: "≥ 0.5", durable: true, load: load{Requests: []request{get("/api/v1/organizations/"+organization+"/ai-context/"+kept.UploadID, reader.Token)}}},
+		{name: "upload", title: "customer upload, 2 KiB", reference: "commits", reach: "≥ 0.5", sharing: "> 1", durable: true, load: load{Want: 201, Requests: []request{
 			post("/api/v1/organizations/"+organization+"/customer-uploads", "application/json", string(upload), "x-api-key: "+writer.Token+"\r\nIdempotency-Key: "+keyPlace+"\r\n"),
 		}}},
-		{name: "token", title: "OAuth token", reference: "signature", load: load{Requests: []request{token}}},
-		{name: "mcp", title: "MCP get_ai_context with its record", reference: "mcp", durable: true, load: load{Requests: []request{post("/mcp", "application/json", call,
+		{name: "token", title: "OAuth token", reference: "signature", reach: "≥ 0.5", load: load{Requests: []request{token}}},
+		{name: "mcp", title: "MCP get_ai_context with its record", reference: "mcp", reach: "≥ 0.6", durable: true, load: load{Requests: []request{post("/mcp", "application/json", call,
 			"Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2025-11-25\r\nx-api-key: "+reader.Token+"\r\n")}}},
 	}
 	for i := range rows {

@@ -6,18 +6,17 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
-)
 
-// settling is how long the service idles before its memory is looked at.
-const settling = 5 * time.Second
+	"github.com/accession/accession/bench/server"
+	"github.com/accession/accession/bench/table"
+)
 
 // start prints start-up until the service answers and until it is ready, engines and all; its size on disk and in idle memory.
 func (b bench) start(ctx context.Context) error {
 	data := filepath.Join(b.work, "start")
 	var serves, ready []float64
-	var idle float64
+	var idle int64
 	for n := range b.rounds + 1 { // the first makes files and keys
 		began := time.Now()
 		s, err := b.serve(ctx, data)
@@ -40,18 +39,26 @@ func (b bench) start(ctx context.Context) error {
 			serves, ready = append(serves, said.Seconds()), append(ready, time.Since(began).Seconds())
 		}
 		if n == b.rounds {
-			time.Sleep(settling)
-			idle = s.memory("VmRSS")
+			idle, err = server.Idle(s.pid())
 		}
 		s.stop()
+		if err != nil {
+			return err
+		}
 	}
 	binary, err := os.Stat(b.binary)
 	if err != nil {
 		return err
 	}
-	fmt.Println("| start | median (lowest–highest) |\n|---|---|")
-	fmt.Printf("| until it says that it is ready | %.2f s (%.2f–%.2f) |\n", median(serves), slices.Min(serves), slices.Max(serves))
-	fmt.Printf("| until /readyz says so, clamd with test signatures included | %.2f s (%.2f–%.2f) |\n", median(ready), slices.Min(ready), slices.Max(ready))
-	fmt.Printf("| binary, stripped | %.1f MiB |\n| idle memory of the service | %.1f MiB |\n\n", float64(binary.Size())/(1<<20), idle)
+	for _, r := range []table.Row{
+		{Job: "start, warm: until it says that it is ready", Accession: table.Spread(serves, "%.2f") + " s"},
+		{Job: "start, warm: until /readyz says so, clamd with test signatures included", Accession: table.Spread(ready, "%.2f") + " s", ToReach: "≤ 1 s"},
+		{Job: "binary, stripped", Accession: fmt.Sprintf("%.1f MiB", float64(binary.Size())/(1<<20)), ToReach: "≤ 60 MiB"},
+		{Job: "idle memory of the service", Accession: table.MiB(idle), ToReach: "≤ 64 MiB"},
+	} {
+		if err := b.table.Add(r); err != nil {
+			return err
+		}
+	}
 	return nil
 }

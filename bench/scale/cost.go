@@ -8,16 +8,13 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"github.com/accession/accession/bench/server"
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 // cost prints what each operation costs on PostgreSQL and S3: one replica, one client, one operation after the other.
@@ -26,7 +23,7 @@ func (b bench) cost(ctx context.Context, db *postgres) error {
 	if err != nil {
 		return err
 	}
-	defer store.stop()
+	defer server.Stop(store.Cmd)
 	address, err := db.database(ctx)
 	if err != nil {
 		return err
@@ -36,7 +33,7 @@ func (b bench) cost(ctx context.Context, db *postgres) error {
 		return err
 	}
 	x := b.site("cost", strings.Replace(address, db.address, w.address, 1))
-	x.env = store.env()
+	x.env = store.Env(store.proxy)
 	s, err := x.start(ctx, "a")
 	if err != nil {
 		return err
@@ -148,43 +145,23 @@ func (m measured) print(name string, n int, idle measured, times float64) each {
 	return e
 }
 
-// storage is versitygw behind a proxy that counts requests.
+// storage is the S3 service behind a proxy that counts requests.
 type storage struct {
-	cmd             *exec.Cmd
-	api             *minio.Client
-	address         string
+	*server.S3
+	proxy           string // HOST:PORT
 	requests, bytes atomic.Int64
 }
 
-var buckets = []string{"staging", "quarantine"}
-
-const accessKey, secretKey = "accession-scale", "a-secret-for-benches-only"
-
 func startS3(ctx context.Context, work string) (*storage, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	s, err := server.StartS3(ctx, filepath.Join(work, "s3"))
 	if err != nil {
 		return nil, err
-	}
-	own := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return nil, err
-	}
-	x, folder := &storage{}, filepath.Join(work, "s3")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return nil, err
-	}
-	x.cmd = exec.CommandContext(ctx, ".cache/bin/versitygw", "--port", own, "--quiet", "--keep-alive", "posix", folder)
-	x.cmd.Env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
-	x.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := x.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("%w (scripts/engines.sh --for-tests installs it)", err)
 	}
 	counting, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	x.address = counting.Addr().String()
-	target := &url.URL{Scheme: "http", Host: own}
+	x, target := &storage{S3: s, proxy: counting.Addr().String()}, &url.URL{Scheme: "http", Host: s.Address}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host // it is signed
@@ -192,38 +169,13 @@ func startS3(ctx context.Context, work string) (*storage, error) {
 		x.bytes.Add(max(0, r.In.ContentLength))
 	}}
 	go func() { _ = http.Serve(counting, proxy) }() // until the program ends
-	x.api, err = minio.New(own, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: "us-east-1"})
-	if err != nil {
-		return nil, err
-	}
-	for _, bucket := range buckets {
-		for try := 0; ; try++ {
-			if err = x.api.MakeBucket(ctx, bucket, minio.MakeBucketOptions{}); err == nil {
-				break
-			}
-			if try == 100 {
-				return nil, err
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-	}
 	return x, nil
-}
-
-func (x *storage) stop() {
-	_ = x.cmd.Process.Kill()
-	_ = x.cmd.Wait() // killed
-}
-
-func (x *storage) env() []string {
-	at := "?endpoint=http://" + x.address + "&region=us-east-1&path_style=true"
-	return []string{"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey, "ACCESSION_BLOBS=s3://staging" + at, "ACCESSION_QUARANTINE=s3://quarantine" + at}
 }
 
 // objects counts what is stored.
 func (x *storage) objects(ctx context.Context) (n int, err error) {
-	for _, bucket := range buckets {
-		for o := range x.api.ListObjects(ctx, bucket, minio.ListObjectsOptions{Recursive: true}) {
+	for _, bucket := range x.Buckets {
+		for o := range x.Client.Client.ListObjects(ctx, bucket, minio.ListObjectsOptions{Recursive: true}) {
 			if o.Err != nil {
 				return 0, o.Err
 			}

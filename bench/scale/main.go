@@ -11,15 +11,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/accession/accession/bench/scratch"
+	"github.com/accession/accession/bench/server"
+	"github.com/accession/accession/bench/table"
 )
 
 func main() {
@@ -35,14 +36,10 @@ func main() {
 	flag.Float64Var(&b.peak, "peak", 3, "the busiest second of the projection, times the average")
 	dir := flag.String("dir", os.TempDir(), "where to write; its disk is what is measured")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	work, err := os.MkdirTemp(*dir, "accession-scale-")
-	if err == nil {
-		b.work, b.binary = work, filepath.Join(work, "accession")
-		err = errors.Join(b.run(ctx, flag.Args()), os.RemoveAll(work))
-	}
-	if err != nil {
+	if err := scratch.Run(*dir, "scale", 2<<30, func(ctx context.Context, folder string) error {
+		b.work = folder
+		return b.run(ctx, flag.Args())
+	}); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
@@ -57,13 +54,11 @@ type bench struct {
 	round, pace                    time.Duration
 }
 
-func (b bench) run(ctx context.Context, which []string) error {
+func (b bench) run(ctx context.Context, which []string) (err error) {
 	if err := os.Chmod(b.work, 0o755); err != nil { // PostgreSQL is another user
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", b.binary, "./cmd/accession")
-	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
-	if err := build.Run(); err != nil {
+	if b.binary, err = server.Build(ctx, b.work); err != nil {
 		return err
 	}
 	db, err := startPostgres(ctx, b.work)
@@ -136,7 +131,7 @@ func (b bench) replicas(ctx context.Context, db *postgres) error {
 	fmt.Printf("%-10s %22s %22s %8s\n", "", "one replica", "two replicas", "ratio")
 	for _, l := range loads {
 		r := rates[l.what]
-		fmt.Printf("%-10s %22s %22s %8.2f\n", l.what, spread(r[0]), spread(r[1]), median(r[1])/median(r[0]))
+		fmt.Printf("%-10s %22s %22s %8.2f\n", l.what, spread(r[0]), spread(r[1]), table.Median(r[1])/table.Median(r[0]))
 	}
 	fmt.Println()
 	return nil
@@ -208,11 +203,4 @@ func (b bench) start(ctx context.Context, db *postgres) error {
 	return nil
 }
 
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-func spread(v []float64) string {
-	return fmt.Sprintf("%.1f (%.1f–%.1f)", median(v), slices.Min(v), slices.Max(v))
-}
+func spread(v []float64) string { return table.Spread(v, "%.1f") }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -50,12 +49,7 @@ func startPostgres(ctx context.Context, work string) (*postgres, error) {
 	if out, err := db.command("initdb", "-D", db.dir+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	db.address = l.Addr().String()
-	if err := l.Close(); err != nil {
+	if db.address, err = server.FreeAddress(); err != nil {
 		return nil, err
 	}
 	_, port, _ := strings.Cut(db.address, ":")

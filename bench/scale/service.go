@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,12 +45,8 @@ func (x *site) start(ctx context.Context, name string) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") // the base URL is the same everywhere, so the address has to be known
+	address, err := server.FreeAddress() // the base URL is the same everywhere, so it has to be known
 	if err != nil {
-		return nil, err
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
 		return nil, err
 	}
 	s := &service{data: filepath.Join(x.folder, name), url: "http://" + address, site: x}

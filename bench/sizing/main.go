@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/accession/accession/bench/scratch"
 	"github.com/accession/accession/bench/server"
 	"github.com/accession/accession/client"
 )
@@ -32,21 +33,17 @@ func main() {
 	uploads := flag.Int("uploads", 8, "uploads at once")
 	dir := flag.String("dir", os.TempDir(), "where to write")
 	flag.Parse()
-	work, err := os.MkdirTemp(*dir, "accession-sizing-")
-	if err == nil {
-		err = errors.Join(run(context.Background(), work, *mib<<20, *many, *uploads), os.RemoveAll(work))
-	}
-	if err != nil {
+	if err := scratch.Run(*dir, "sizing", 3**mib<<20+2<<30, func(ctx context.Context, folder string) error {
+		return run(ctx, folder, *mib<<20, *many, *uploads)
+	}); err != nil {
 		fmt.Fprintln(os.Stderr, "sizing:", err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, work string, size int64, many, uploads int) (err error) {
-	binary := filepath.Join(work, "accession")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./cmd/accession")
-	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
-	if err := build.Run(); err != nil {
+	binary, err := server.Build(ctx, work)
+	if err != nil {
 		return err
 	}
 	signatures, err := exec.CommandContext(ctx, "scripts/signatures.sh", filepath.Join(work, "signatures")).Output()
