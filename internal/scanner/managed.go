@@ -313,16 +313,20 @@ func (m *Managed) run(ctx context.Context) string {
 
 // watch makes a running clamd ready when it is healthy, and looks again from time to time, at its signatures too.
 func (m *Managed) watch(ctx context.Context, reloads <-chan bool) {
-	for {
-		m.reload(ctx, reloads)
+	for answers := false; ; { // once it does, it has loaded what was there when it started, good or not
+		if answers {
+			m.reload(ctx, reloads)
+		}
 		engine, err := m.clamd.Health(ctx)
 		wait := m.config.CheckEvery
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
+			answers = true
 			m.up(engine)
 		case errors.Is(err, errUnhealthy):
+			answers = true
 			m.down(strings.TrimPrefix(err.Error(), ErrUnavailable.Error()+": "))
 		default:
 			// No answer: still loading, or busy with long scans. A scan finds out for itself.

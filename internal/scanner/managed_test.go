@@ -119,7 +119,8 @@ func TestManagedKilledWhileItScans(t *testing.T) {
 			if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 				t.Error(err)
 			}
-			if err := m.await(soon(t), func() bool { return !m.ready }); err != nil {
+			// Once its end is noticed; the next one may be ready before this looks.
+			if err := m.await(soon(t), func() bool { return !m.ready || m.pid != first && m.pid != 0 }); err != nil {
 				t.Error(err)
 			}
 		}
@@ -185,9 +186,23 @@ func TestManagedSignaturesArriveAndChange(t *testing.T) {
 	if err := m.await(soon(t), func() bool { return strings.Contains(m.reason, "run freshclam") }); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(database, os.DirFS(testSignatures)); err != nil {
+	arrive := func(name string, content []byte) { // whole, at once
+		t.Helper()
+		path := filepath.Join(database, name)
+		if err := errors.Join(os.WriteFile(path+".part", content, 0o644), os.Rename(path+".part", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What comes first finds nothing that the scanner must prove to find: it waits for more.
+	arrive("first.ndb", fmt.Appendf(nil, "Added.First:0:*:%x\n", "the first of the harmless markers"))
+	if err := m.await(soon(t), func() bool { return strings.Contains(m.reason, "its signatures are not usable") }); err != nil {
 		t.Fatal(err)
 	}
+	usable, err := os.ReadFile(filepath.Join(testSignatures, "accession-test.ndb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrive("second.ndb", usable)
 	if err := m.WaitReady(soon(t)); err != nil {
 		t.Fatalf("signatures arrived, but: %v", err)
 	}
@@ -295,6 +310,9 @@ func TestManagedStopsAStubbornClamd(t *testing.T) {
 	var log lines
 	m := start(t, ManagedConfig{Binary: stubborn, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := log.await(soon(t), "deaf now"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.await(soon(t), func() bool { return m.pid != 0 }); err != nil { // it may say so before its start is noted
 		t.Fatal(err)
 	}
 	pid := pidOf(m)

@@ -43,12 +43,12 @@ func (m *Managed) Refresh(ctx context.Context) error {
 	return m.await(ctx, settled)
 }
 
-// reload makes a running clamd load signatures that changed. What is loaded is what was in the folder before the command, or
+// reload makes a clamd that answers load signatures that changed. What is loaded is what was in the folder before the command, or
 // newer: then the next look finds that out.
 func (m *Managed) reload(ctx context.Context, ended <-chan bool) {
 	found := InspectDatabase(m.config.Database)
 	m.mu.Lock()
-	due := m.ready && found.Usable && found.Fingerprint != m.database.Fingerprint && found.Fingerprint != m.refused
+	due := found.Usable && found.Fingerprint != m.database.Fingerprint && found.Fingerprint != m.refused
 	m.mu.Unlock()
 	if !due {
 		return
