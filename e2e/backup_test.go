@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,12 +41,19 @@ func TestBackupUnderLoadRestoresAWholeMoment(t *testing.T) {
 	var (
 		uploaders sync.WaitGroup
 		mu        sync.Mutex
-		sent      int
-		arrived   = make(chan struct{}, 1000)
+		sent      [3]int // by uploader
+		arrived   = make(chan struct{}, 1)
 		stop      = make(chan struct{})
 	)
-	for n := range 3 {
+	for n := range sent {
+		tell := func() {
+			select {
+			case arrived <- struct{}{}:
+			default: // that something has is known
+			}
+		}
 		uploaders.Go(func() {
+			defer tell()
 			for i := 0; ; i++ {
 				select {
 				case <-stop:
@@ -57,28 +65,32 @@ func TestBackupUnderLoadRestoresAWholeMoment(t *testing.T) {
 					p.withdraw(id).want(t, 200, "")
 				}
 				mu.Lock()
-				sent++
+				sent[n]++
 				mu.Unlock()
-				arrived <- struct{}{}
+				tell()
 			}
 		})
 	}
-	reaching := func(n int) { // so the uploaders run before and after whatever lies between two calls
-		for {
-			mu.Lock()
-			there := sent >= n
-			mu.Unlock()
-			if there {
+	now := func() [3]int {
+		mu.Lock()
+		defer mu.Unlock()
+		return sent
+	}
+	// Each uploader ends that many more: so they run before and after whatever lies between two calls, and what one of them began
+	// before a call it has ended after it.
+	more := func(n int) {
+		for before := now(); !t.Failed(); <-arrived {
+			after := now()
+			if !slices.ContainsFunc([]int{0, 1, 2}, func(u int) bool { return after[u] < before[u]+n }) {
 				return
 			}
-			<-arrived
 		}
 	}
-	reaching(20)
+	more(7)
 	work := t.TempDir()
 	out, keys, restored := filepath.Join(work, "backup"), filepath.Join(work, "keys.backup"), filepath.Join(work, "restored")
 	s.wantCLI(0, "", "backup", "--data", s.data, "--out", out)
-	reaching(40)
+	more(7)
 	s.wantCLI(0, "", "backup", "keys", "--data", s.data, "--out", keys)
 	close(stop)
 	uploaders.Wait()

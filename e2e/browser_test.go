@@ -43,7 +43,7 @@ func browse(t testing.TB, flow string, env ...string) string {
 	}, env...)
 	// Asked to end, it ends its browser first.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 20 * time.Second
+	cmd.WaitDelay = time.Minute
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -111,12 +111,13 @@ func TestMissingWallsAreRefused(t *testing.T) {
 		t.Run(c.without, func(t *testing.T) {
 			t.Parallel()
 			launcher, env := launched(t, binary, c.without)
-			s := start(t, options{binary: launcher, env: env, flags: []string{"--gate-deadlines", "malware_scan=15s,extraction=15s"}})
+			s := start(t, options{binary: launcher, env: env, flags: []string{"--gate-deadlines", "malware_scan=60s,extraction=20s"}})
 			if warned := s.log.lines("THE CAGE CANNOT BE CLOSED"); len(warned) != 1 || !strings.Contains(warned[0], c.risks[0]) {
 				t.Errorf("said at the start: %q", warned)
 			}
 			p := s.partner("harbour")
 			id := p.send("note.txt", "text/plain", note("unread-mark"))
+			mail := p.send("note.eml", "message/rfc822", append([]byte("From: a@example.org\nSubject: note\n\n"), note("unread-mark")...))
 			st := p.wantEnd(id, "FAILED", "extraction", "extractor_unavailable")
 			if !strings.Contains(st.Failure.Message, "cannot lock in what reads documents") {
 				t.Errorf("the gate says %q", st.Failure.Message)
@@ -124,7 +125,7 @@ func TestMissingWallsAreRefused(t *testing.T) {
 			if len(s.log.lines("this kernel has no")) == 0 {
 				t.Error("the log does not say which wall is missing")
 			}
-			p.wantEnd(p.send("note.eml", "message/rfc822", append([]byte("From: a@example.org\nSubject: note\n\n"), note("unread-mark")...)), "FAILED", "malware_scan", "extractor_unavailable")
+			p.wantEnd(mail, "FAILED", "malware_scan", "extractor_unavailable")
 			s.wantUnseen("unread-mark")
 		})
 	}
@@ -142,7 +143,7 @@ func TestMissingWallsAreAllowed(t *testing.T) {
 		t.Run(c.without, func(t *testing.T) {
 			t.Parallel()
 			launcher, env := launched(t, misbehaving, c.without)
-			s := start(t, options{binary: launcher, env: env, flags: []string{"--missing-walls", "allow", "--gate-deadlines", "extraction=45s"}})
+			s := start(t, options{binary: launcher, env: env, flags: []string{"--missing-walls", "allow", "--gate-deadlines", "extraction=60s"}})
 			if warned := s.log.lines("THE CAGE IS OPEN"); len(warned) != 1 || !strings.Contains(warned[0], c.risks[0]) {
 				t.Errorf("said at the start: %q", warned)
 			}

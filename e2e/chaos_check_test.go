@@ -40,7 +40,13 @@ func (h *chaosSite) check(clients []*chaosClient) {
 	}
 	h.replicas[0].current().wantVerified(nil) // the chains
 
-	objects := h.uploadsWithObjects(t)
+	var objects map[string][]string
+	h.sweep(func() bool {
+		objects = h.uploadsWithObjects(t)
+		return slices.ContainsFunc(clients, func(c *chaosClient) bool {
+			return slices.ContainsFunc(c.uploads, func(u *chaosUpload) bool { return u.withdrawn != "" && objects[u.id] != nil })
+		})
+	})
 	sealed := texts(t, keys, `SELECT upload_id FROM data_keys`)
 	var partners int
 	used, reserved := map[string]int{}, map[string]int{}

@@ -29,7 +29,6 @@ type chaosClient struct {
 	uploads   []*chaosUpload
 	mutations []mutation // acknowledged, in order
 	revoked   []string   // tokens
-	fullAt    int        // how often the allowance was used up
 }
 
 // chaosUpload is what was acknowledged of an upload.
@@ -48,22 +47,22 @@ type chaosUpload struct {
 
 // next is a replica that is ready, another one than the last time where there is one.
 func (c *chaosClient) next() partner {
-	for {
+	for began := time.Now(); ; {
 		for range c.site.replicas {
 			c.turn++
 			if s := c.site.replicas[c.turn%len(c.site.replicas)].current(); s != nil {
 				return partner{s.in(c.t), c.org, c.uploader}
 			}
 		}
-		c.patience("a replica that is ready")
+		c.patience(began, "a replica that is ready")
 		time.Sleep(20 * time.Millisecond) // as a balancer asks
 	}
 }
 
-// patience ends the client where something stalls with nothing wrong any more.
-func (c *chaosClient) patience(what string) {
-	if since, ending := c.site.ending(); ending && since > chaosPatience {
-		c.t.Fatalf("%s is not there %s after the last fault", what, since.Round(time.Second))
+// patience ends the client where something that began then stalls with nothing wrong any more.
+func (c *chaosClient) patience(began time.Time, what string) {
+	if since, ending := c.site.ending(began); ending && since > chaosPatience {
+		c.t.Fatalf("%s is not there after %s without a fault", what, since.Round(time.Second))
 	}
 }
 
@@ -82,7 +81,7 @@ func (c *chaosClient) insist(what string, request func(p partner) call) reply {
 			c.site.steps = append(c.site.steps, step)
 			return r
 		}
-		c.patience(what + " (" + string(r.Raw) + ")")
+		c.patience(step.began, what+" ("+string(r.Raw)+")")
 		time.Sleep(time.Duration(20+c.random.IntN(150)) * time.Millisecond) // a client is no hammer
 	}
 }
@@ -169,7 +168,7 @@ func (c *chaosClient) look(u *chaosUpload, wait int) status {
 func (c *chaosClient) work() {
 	c.uploader, c.reader = c.issue("solution_company_upload"), c.issue("ai_reader")
 	for {
-		if _, ending := c.site.ending(); ending {
+		if _, ending := c.site.ending(time.Now()); ending {
 			return
 		}
 		switch n := c.random.IntN(20); {
@@ -187,6 +186,14 @@ func (c *chaosClient) work() {
 			}
 		}
 	}
+}
+
+// keep notes an upload that was acknowledged.
+func (c *chaosClient) keep(u *chaosUpload) {
+	c.uploads = append(c.uploads, u)
+	c.site.mu.Lock()
+	defer c.site.mu.Unlock()
+	c.site.uploads++
 }
 
 func (c *chaosClient) kept() (kept []*chaosUpload) {
@@ -207,7 +214,9 @@ func (c *chaosClient) full(r reply) bool {
 	if r.Code != "quota_exceeded" {
 		return false
 	}
-	c.fullAt++
+	c.site.mu.Lock()
+	c.site.full++
+	c.site.mu.Unlock()
 	if used := r.Details["used_bytes"].(float64) + r.Details["reserved_bytes"].(float64); used > chaosQuota {
 		c.t.Errorf("%v bytes of %d are used", used, chaosQuota)
 	}
@@ -232,7 +241,7 @@ func (c *chaosClient) upload() {
 	}
 	u.id = r.want(c.t, 200, "").field(c.t, "upload_id")
 	c.ack(u, 1, "INITIATED")
-	c.uploads = append(c.uploads, u)
+	c.keep(u)
 	parts := cut(u.content, partSize)
 	for n, part := range parts {
 		if c.random.IntN(12) == 0 {
@@ -292,7 +301,7 @@ func (c *chaosClient) await(u *chaosUpload) {
 			c.site.steps = append(c.site.steps, step)
 			return
 		case "PROCESSING":
-			c.patience("the end of the gates of " + u.id)
+			c.patience(step.began, "the end of the gates of "+u.id)
 		default:
 			c.t.Fatalf("the gates of %s ended %s: %+v", u.id, st.Status, st)
 		}
@@ -317,7 +326,7 @@ func (c *chaosClient) submit() {
 		return
 	}
 	u.id = r.want(c.t, 201, "").field(c.t, "upload_id")
-	c.uploads = append(c.uploads, u)
+	c.keep(u)
 	c.look(u, 0)
 	c.read(u)
 }

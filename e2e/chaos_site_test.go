@@ -16,8 +16,13 @@ import (
 	"github.com/accession/accession/internal/storetest/cluster"
 )
 
-// chaosPatience is how long anything may take once nothing is wrong any more, and while replicas are killed and nothing else is.
-const chaosPatience = 30 * time.Second
+const (
+	// chaosPatience is how long anything may take once nothing is wrong any more, and while replicas are killed and nothing else is.
+	chaosPatience = 3 * time.Minute
+	// chaosAtMost is for how much longer than asked things go wrong where they have not all met yet what they are to meet: a slow
+	// machine does less in its time.
+	chaosAtMost = 5 * time.Minute
+)
 
 // chaosSite is one installation of two replicas, each with a wire of its own to PostgreSQL and to S3.
 type chaosSite struct {
@@ -29,11 +34,13 @@ type chaosSite struct {
 	random   *rand.Rand // of the one who disturbs
 	faulty   bool       // something is wrong now
 
-	mu     sync.Mutex
-	told   time.Time // since when nobody begins anything new; zero: not yet
-	steps  []chaosStep
-	lost   int // answers that never came
-	unable int // answers that said: not now
+	mu      sync.Mutex
+	told    time.Time // since when nobody begins anything new; zero: not yet
+	steps   []chaosStep
+	lost    int // answers that never came
+	unable  int // answers that said: not now
+	full    int // that the allowance was used up
+	uploads int
 }
 
 // mortal is a replica that is started again whenever it is gone.
@@ -249,14 +256,25 @@ func (h *chaosSite) killing(d time.Duration) {
 	}
 }
 
+// proves tells whether enough was done, and enough of it went wrong.
+func (h *chaosSite) proves() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost > 0 && h.unable > 0 && h.full > 0 && h.uploads >= 10
+}
+
 // disturb does whatever can go wrong in turns, for so long and each at least once, and kills replicas meanwhile. It returns how
 // often each was done.
 func (h *chaosSite) disturb(d time.Duration) map[string]int {
 	done, all := map[string]int{}, h.disturbances()
-	for end := time.Now().Add(d); len(done) < len(all) || time.Now().Before(end); {
+	end := time.Now().Add(d)
+	over := func() bool {
+		return len(done) == len(all) && time.Now().After(end) && (h.proves() || time.Now().After(end.Add(chaosAtMost)))
+	}
+	for !over() {
 		h.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		for _, next := range slices.Clone(all) {
-			if len(done) == len(all) && time.Now().After(end) {
+			if over() {
 				break
 			}
 			h.t.Logf("%s: %s", time.Now().Format("05.000"), next.name)
@@ -296,11 +314,26 @@ func (h *chaosSite) settle(through <-chan struct{}) (took time.Duration) {
 	}
 }
 
-// ending tells since when nobody is to begin anything new.
-func (h *chaosSite) ending() (since time.Duration, ending bool) {
+// ending tells for how long nothing has been wrong during what began then, and whether nobody is to begin anything new.
+func (h *chaosSite) ending(began time.Time) (since time.Duration, ending bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return time.Since(h.told), !h.told.IsZero()
+	return min(time.Since(h.told), time.Since(began)), !h.told.IsZero()
+}
+
+// sweep has what arrived in storage after its upload was withdrawn deleted, as each start does: a replica that is paused for longer
+// than its lease lasts may send an object on when it wakes.
+func (h *chaosSite) sweep(late func() bool) {
+	if !late() {
+		return
+	}
+	h.t.Log("objects arrived after their upload was withdrawn; a start has to delete them")
+	m := h.replicas[0]
+	for m.kill(); m.current() == nil; h.wait(20 * time.Millisecond) {
+	}
+	for deadline := time.Now().Add(chaosPatience); late() && time.Now().Before(deadline); {
+		h.wait(20 * time.Millisecond)
+	}
 }
 
 // longest is how long the longest step took of those that ended before.

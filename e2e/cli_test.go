@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -171,10 +172,14 @@ func newRelay(t testing.TB, s *service, holds string) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{url: "http://" + freeAddress(t), holds: holds, held: make(chan struct{}), release: make(chan struct{})}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{url: "http://" + listener.Addr().String(), holds: holds, held: make(chan struct{}), release: make(chan struct{})}
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
-	server := &http.Server{Addr: strings.TrimPrefix(r.url, "http://"), Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodPut {
 			r.mu.Lock()
 			r.parts = append(r.parts, filepath.Base(req.URL.Path))
@@ -195,7 +200,7 @@ func newRelay(t testing.TB, s *service, holds string) *relay {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.ListenAndServe()
+		_ = server.Serve(listener)
 	}()
 	t.Cleanup(func() {
 		select {
@@ -247,8 +252,11 @@ func TestInterruptedUploadGoesOnWhereItStopped(t *testing.T) {
 	for n := 3; n <= len(parts); n++ {
 		want = append(want, string('0'+rune(n)))
 	}
-	if len(parts) > 9 || !slices.Equal(between.parts, want) {
-		t.Errorf("parts sent: %v, want %v", between.parts, want)
+	between.mu.Lock()
+	sent := between.parts
+	between.mu.Unlock()
+	if len(parts) > 9 || !slices.Equal(sent, want) {
+		t.Errorf("parts sent: %v, want %v", sent, want)
 	}
 	if q := s.quota("harbour", p.token); q.UploadCount != 1 || q.UsedBytes != int64(len(content)) {
 		t.Errorf("quota: %+v", q)

@@ -28,7 +28,7 @@ func (n nodeMCP) script(path string) string {
 	return filepath.Join(n.dir, "node_modules", "@modelcontextprotocol", path)
 }
 
-// command runs a script of Node.js with nothing of ours in its environment.
+// command runs a script of Node.js, which options of its own may precede, with nothing of ours in its environment.
 func (n nodeMCP) command(t testing.TB, env []string, script string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.(*testing.T).Context(), n.node, append([]string{script}, args...)...)
 	cmd.Env = append([]string{"PATH=" + filepath.Dir(n.node) + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)

@@ -59,10 +59,14 @@ func TestMCPConformance(t *testing.T) {
 	if resp, err := http.Get(proxy.URL + "/readyz"); err != nil || resp.StatusCode != 200 || resp.Body.Close() != nil {
 		t.Fatalf("the proxy: %v", err)
 	}
+	patience, err := filepath.Abs("testdata/mcp/patience.cjs")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for run, args := range conformanceRuns {
 		t.Run(run, func(t *testing.T) {
 			results := t.TempDir()
-			cmd := n.command(t, nil, n.script("conformance/dist/index.js"), append([]string{"server", "--url", proxy.URL + "/mcp", "--suite", "all", "-o", results}, args...)...)
+			cmd := n.command(t, nil, "--require="+patience, append([]string{n.script("conformance/dist/index.js"), "server", "--url", proxy.URL + "/mcp", "--suite", "all", "-o", results}, args...)...)
 			said, _ := cmd.CombinedOutput() // it fails where a scenario does; the results say which
 			seen := map[string]bool{}
 			files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))

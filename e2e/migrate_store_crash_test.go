@@ -50,12 +50,11 @@ func TestKilledMovesGoOn(t *testing.T) {
 		if exit != -1 {
 			t.Fatalf("it outlived point %d: exit %d: %s", n, exit, said)
 		}
-		rows := 0
-		if err := postgres(t, m.url, "metadata.db").QueryRow(`SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'accession' AND tablename = 'uploads'`).Scan(&rows); err != nil {
-			t.Fatal(err)
-		}
+		db := postgres(t, m.url, "metadata.db")
+		defer db.Close() // dozens of them would take up the connections that all tests share
+		rows := count(t, db, `SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'accession' AND tablename = 'uploads'`)
 		if rows == 1 {
-			rows = count(t, postgres(t, m.url, "metadata.db"), `SELECT COUNT(*) FROM uploads`)
+			rows = count(t, db, `SELECT COUNT(*) FROM uploads`)
 		}
 		if rows != 0 && !there(t, filepath.Join(s.data, "moved.json")) {
 			t.Errorf("after %s both places can be served", said)
@@ -75,7 +74,7 @@ func TestKilledMovesGoOn(t *testing.T) {
 				t.Errorf("after %s: object %s is not whole", said, name)
 			}
 		}
-		if n := count(t, postgres(t, m.url, "metadata.db"), `SELECT COUNT(*) FROM uploads WHERE status = 'READY'`); n != 1 {
+		if n := count(t, db, `SELECT COUNT(*) FROM uploads WHERE status = 'READY'`); n != 1 {
 			t.Errorf("after %s: %d uploads", said, n)
 		}
 		return 0

@@ -59,7 +59,7 @@ func (m moving) wantMigrated(flags ...string) (said string) {
 func wantRefused(t *testing.T, o options, want string) {
 	t.Helper()
 	s := launch(t, o)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if s.log.await(ctx, s.done, "accession is ready at") || ctx.Err() != nil {
 		t.Fatalf("it was not refused; want %q", want)

@@ -35,7 +35,7 @@ const (
 	diskOptions  = "commit=300,noinit_itable" // the kernel makes nothing durable by itself for 300 s
 	shutdownCall = 0x8004587d                 // EXT4_IOC_SHUTDOWN
 	shutdownNow  = 2                          // EXT4_GOING_FLAGS_NOLOGFLUSH
-	goneIn       = time.Minute                // for what still holds a disk after its service was killed
+	goneIn       = 5 * time.Minute            // for what still holds a disk after its service was killed
 )
 
 // newMachine makes a machine with disks of these names. It needs root, loop devices and mkfs.ext4.

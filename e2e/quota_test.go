@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"github.com/accession/accession/client"
 )
@@ -58,13 +59,20 @@ func TestQuotaIsReservedUsedAndGivenBack(t *testing.T) {
 
 func TestLapsedReservationGivesItsQuotaBack(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{env: []string{"ACCESSION_RESERVATION_LIFETIME=6s"}, flags: []string{"--part-size-bytes", "4096"}})
+	const lifetime = 30 * time.Minute // longer than any machine needs for what is to be done within it
+	s := start(t, options{env: []string{"ACCESSION_RESERVATION_LIFETIME=" + lifetime.String()}, flags: []string{"--part-size-bytes", "4096"}})
 	p := s.partner("harbour")
 	reader := s.issue("harbour", "ai_reader")
 	parts := cut(noise(partSize+10, 5), partSize)
 	untouched := p.initiate("a.bin", "application/octet-stream", 500)
 	begun := p.initiate("b.bin", "application/octet-stream", partSize+10)
 	p.part(begun, 1, parts[0]).want(t, 200, "")
+	for _, id := range []string{untouched, begun} {
+		if st := p.status(id); st.ExpiresAt.Sub(st.CreatedAt) != lifetime {
+			t.Errorf("reserved at %s until %s", st.CreatedAt, st.ExpiresAt)
+		}
+	}
+	s.lapse(t)
 	for _, id := range []string{untouched, begun} {
 		if st := p.follow(id); st.Status != "EXPIRED" {
 			t.Fatalf("status %s", st.Status)
@@ -86,7 +94,11 @@ func TestLapsedReservationGivesItsQuotaBack(t *testing.T) {
 	kept := p.send("c.txt", "text/plain", note("in-time"))
 	p.wantReady(kept)
 	last := p.initiate("d.txt", "text/plain", 10)
-	p.follow(last)
+	mustExec(t, s.database(t, "metadata.db"), `UPDATE uploads SET expires_at = created_at`) // that of kept, too
+	s.lapse(t)
+	if st := p.follow(last); st.Status != "EXPIRED" {
+		t.Errorf("status %s", st.Status)
+	}
 	if st := p.status(kept); st.Status != "READY" {
 		t.Errorf("status %s", st.Status)
 	}

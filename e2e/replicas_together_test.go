@@ -5,8 +5,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
-	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -151,9 +152,8 @@ func TestTextThatRunsAtAnotherReplicaIsTakenOnce(t *testing.T) {
 func TestTextOfADeadReplicaIsTakenByAnother(t *testing.T) {
 	t.Parallel()
 	site := newPremises(t)
-	short := "ACCESSION_RESERVATION_LIFETIME=8s"
-	a := start(t, site.options("", "all", short, "ACCESSION_CLAMD_ADDRESS="+newGatekeeper(t).address))
-	b := start(t, site.options("", "all", short))
+	a := start(t, site.options("", "all", "ACCESSION_CLAMD_ADDRESS="+newGatekeeper(t).address))
+	b := start(t, site.options("", "all"))
 	databases.Store(b.data, site.url)
 	p := b.partner("harbour")
 	request := p.submitting(client.NewIdempotencyKey(), text("The pump runs.", nil))
@@ -166,6 +166,7 @@ func TestTextOfADeadReplicaIsTakenByAnother(t *testing.T) {
 	}
 	first := b.do(request).want(t, 201, "")
 	wantReplay(t, first, b.do(request))
+	b.lapse(t)
 	awaitCount(t, db, 1, `SELECT COUNT(*) FROM uploads WHERE status = 'EXPIRED'`)
 	if q := b.quota("harbour", p.token); q.ReservedBytes != 0 || q.UsedBytes != int64(len("The pump runs.")) || q.UploadCount != 1 {
 		t.Errorf("quota: %+v", q)
@@ -233,8 +234,6 @@ func TestWaitingAtAnotherReplica(t *testing.T) {
 	id := p.initiate("note.txt", "text/plain", len(content))
 	path := p.path("/partner-uploads/" + id)
 	etag := r[1].get(path, p.token).want(t, 200, "").Header.Get("ETag")
-	waiter := *r[1]
-	waiter.http = &http.Client{Timeout: 20 * time.Second} // less than it asks to be kept waiting
 	for _, step := range []struct {
 		status string
 		act    func()
@@ -242,9 +241,9 @@ func TestWaitingAtAnotherReplica(t *testing.T) {
 		{"RECEIVING", func() { p.part(id, 1, content).want(t, 200, "") }},
 		{"WITHDRAWING WITHDRAWN", func() { p.withdraw(id).want(t, 200, "") }},
 	} {
-		heard := waiter.trying(call{method: "GET", path: path, token: p.token, header: map[string]string{"Prefer": "wait=30", "If-None-Match": etag}})
+		heard := r[1].trying(call{method: "GET", path: path, token: p.token, header: map[string]string{"Prefer": "wait=30", "If-None-Match": etag}})
 		step.act()
-		a := <-heard
+		a := <-heard // 304 where it waited to the end and heard nothing
 		if a.Status != 200 || !strings.Contains(step.status, a.field(t, "status")) {
 			t.Fatalf("waiting for %s: %d %s %s", step.status, a.Status, a.Message, a.Raw)
 		}
@@ -304,7 +303,7 @@ func TestTokensAreGoodAtEveryReplica(t *testing.T) {
 // A limit is one limit, however many replicas hold it.
 func TestRateLimitsHoldOverReplicas(t *testing.T) {
 	t.Parallel()
-	r := replicas(t, 2, options{env: []string{"ACCESSION_RATE_LIMITS=sandbox=0.01/7,write=off"}})
+	r := replicas(t, 2, options{env: []string{"ACCESSION_RATE_LIMITS=sandbox=0.001/7,write=off"}})
 	passed := 0
 	for _, a := range together(t, r, 20, func(int) call { return call{method: "GET", path: "/api/v1/sandbox"} }) {
 		if a.Status == 200 {
@@ -353,15 +352,16 @@ func TestRetentionOverReplicasWithdrawsOnce(t *testing.T) {
 			t.Errorf("%s: %d, want %d", what, n, want)
 		}
 	}
+	both[0].wantCLI(0, "", "audit", "verify", "--org", "harbour")
 	by := map[string]int{}
 	for n, s := range both {
+		s.stop() // the line comes after the commit; now all are here
 		by[fmt.Sprint("replica ", n)] = len(s.log.lines("the upload is withdrawn"))
 	}
 	if all := slices.Sorted(maps.Values(by)); all[0]+all[1] != 40 {
 		t.Errorf("withdrawals began: %v", by)
 	}
 	t.Log(by)
-	both[0].wantCLI(0, "", "audit", "verify", "--org", "harbour")
 }
 
 // A text goes through its gates at the door while a worker works elsewhere: its events leave by the worker.
@@ -395,12 +395,13 @@ func TestTextWhoseReservationAWorkerEnds(t *testing.T) {
 	t.Parallel()
 	site := newPremises(t)
 	slow := newGatekeeper(t)
-	short := "ACCESSION_RESERVATION_LIFETIME=1s"
-	door := start(t, site.options("", "api", short, "ACCESSION_CLAMD_ADDRESS="+slow.address))
-	start(t, site.options("", "worker", short))
+	door := start(t, site.options("", "api", "ACCESSION_CLAMD_ADDRESS="+slow.address))
+	start(t, site.options("", "worker"))
 	databases.Store(door.data, site.url)
 	p := door.partner("harbour")
 	answer := door.trying(p.submitting(client.NewIdempotencyKey(), text("The pump stands at the harbour.", nil)))
+	door.awaitScan(site.shared)
+	door.lapse(t)
 	awaitCount(t, door.database(t, "metadata.db"), 1, `SELECT COUNT(*) FROM uploads WHERE status = 'EXPIRED'`)
 	slow.open()
 	if r := <-answer; r.Status != 503 || r.Header.Get("Retry-After") == "" {
@@ -413,5 +414,33 @@ func TestTextWhoseReservationAWorkerEnds(t *testing.T) {
 	}
 	if q := door.quota("harbour", p.token); q.UsedBytes != 0 || q.ReservedBytes != 0 || q.UploadCount != 0 {
 		t.Errorf("quota: %+v", q)
+	}
+}
+
+// awaitScan returns once a process has the only document of its storage scanned: the copy in quarantine is whole, since nobody writes
+// or reads it any more, and what was received is open. Only the process's files tell.
+func (s *service) awaitScan(storage string) {
+	s.t.Helper()
+	open := func() (received, copied bool) {
+		held, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.cmd.Process.Pid))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, fd := range held {
+			path, _ := os.Readlink(fd) // it may be closed meanwhile
+			received = received || strings.HasPrefix(path, filepath.Join(storage, "blobs", "uploads"))
+			copied = copied || strings.HasPrefix(path, filepath.Join(storage, "quarantine", "uploads"))
+		}
+		return received, copied
+	}
+	for deadline := time.Now().Add(2 * time.Minute); ; runtime.Gosched() {
+		if len(files(s.t, filepath.Join(storage, "quarantine"))) == 1 {
+			if received, copied := open(); received && !copied {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal("nothing is scanned")
+		}
 	}
 }

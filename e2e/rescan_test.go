@@ -212,6 +212,22 @@ func TestRescanWithoutAnAnswerChangesNothingAndStaysDue(t *testing.T) {
 	p.wantRefusedLater(reader, id, ready)
 }
 
+// awaitClamd returns once the scanner answers: one that a service runs itself starts beside it.
+func (s *service) awaitClamd() {
+	s.t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(2 * time.Minute); ; <-tick.C {
+		r := s.do(call{method: "GET", path: "/readyz"})
+		if r.Status == 200 && decode[struct{ Checks map[string]string }](s.t, r).Checks["scanner"] == "ok" {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the scanner does not answer: %s", r.Raw)
+		}
+	}
+}
+
 func (s *service) rescans() client.RescanState {
 	s.t.Helper()
 	return decode[client.RescanState](s.t, s.do(call{method: "GET", path: "/admin/rescans", bearer: adminToken}).want(s.t, 200, ""))
@@ -250,9 +266,21 @@ func TestTheAgeOfSignaturesIsUnknownOrTooHigh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := append([]string{"ACCESSION_SIGNATURES_MAX_AGE=168h"}, env...)
-			s := start(t, options{env: env, flags: []string{"--gate-deadlines", "malware_scan=20s"}})
+			o := options{env: env, flags: []string{"--rate-limits", "off"}}
+			s := start(t, o)
+			s.awaitClamd() // else the gate has another reason at first
 			p := s.partner("harbour")
-			st := p.wantEnd(p.send("note.txt", "text/plain", note("stale-bread")), "FAILED", "malware_scan", "signatures_outdated")
+			id := p.send("note.txt", "text/plain", note("stale-bread"))
+			p.awaitGate(id, "malware_scan", "running")
+			for deadline := time.Now().Add(2 * time.Minute); p.status(id).Gates[2].Detail["last_error"] == nil; {
+				if time.Now().After(deadline) {
+					t.Fatalf("the gate gives no reason: %+v", p.status(id))
+				}
+			}
+			s.stop()
+			o.data, o.flags = s.data, append(o.flags, "--gate-deadlines", "malware_scan=1ms") // it is past that
+			p.service = start(t, o)
+			st := p.wantEnd(id, "FAILED", "malware_scan", "signatures_outdated")
 			if !strings.Contains(st.Failure.Message, "freshclam") {
 				t.Errorf("the failure does not say what to do: %s", st.Failure.Message)
 			}

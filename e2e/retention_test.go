@@ -21,6 +21,19 @@ func (s *service) age(uploadID string, by time.Duration) {
 	mustExec(s.t, s.database(s.t, "metadata.db"), fmt.Sprintf(`UPDATE uploads SET created_at = created_at - %d WHERE upload_id = '%s'`, by.Milliseconds(), uploadID))
 }
 
+// lapse ends every reservation, as only time can.
+func (s *service) lapse(t testing.TB) {
+	t.Helper()
+	db := s.database(t, "metadata.db")
+	if _, ok := databases.Load(s.data); !ok {
+		mustExec(t, db, `PRAGMA secure_delete = ON`) // as the service writes
+	}
+	mustExec(t, db, `UPDATE uploads SET expires_at = created_at, due_at = created_at WHERE status IN ('INITIATED', 'RECEIVING')`)
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // awaitRetention returns once the retention of an upload is noticed: its withdrawal has begun.
 func (s *service) awaitRetention(uploadID string) {
 	s.t.Helper()
@@ -75,8 +88,8 @@ func TestRetentionWithdrawsByItself(t *testing.T) {
 	}
 
 	// It is durable: the next start finds what became due while nothing ran.
-	s.age(young, 30*day)
 	s.kill()
+	s.age(young, 30*day)
 	q := partner{start(t, options{data: s.data}), "harbour", p.token}
 	q.awaitRetention(young)
 	if st := q.follow(young); st.Status != "WITHDRAWN" {
@@ -164,11 +177,12 @@ func TestWithdrawnNameIsInNoRepeatedAnswer(t *testing.T) {
 // What a client sees says until when each status lasts, and why.
 func TestEveryStatusTellsItsEndAndWhy(t *testing.T) {
 	t.Parallel()
-	late := start(t, options{env: []string{"ACCESSION_RESERVATION_LIFETIME=10s"}}).partner("harbour")
+	late := start(t, options{env: []string{"ACCESSION_RESERVATION_LIFETIME=1h"}}).partner("harbour")
 	lapsing := late.initiate("wharf plan.txt", "text/plain", 100)
-	if st := late.status(lapsing); st.Status != "INITIATED" || !st.ExpiresAt.Equal(st.CreatedAt.Add(10*time.Second)) {
+	if st := late.status(lapsing); st.Status != "INITIATED" || !st.ExpiresAt.Equal(st.CreatedAt.Add(time.Hour)) {
 		t.Errorf("INITIATED: %+v", st)
 	}
+	late.lapse(t)
 	if st := late.follow(lapsing); st.Status != "EXPIRED" || st.ExpiresAt.IsZero() || st.Failure == nil || st.Failure.Code != "reservation_expired" || st.Failure.Gate != "" || st.Failure.Message == "" {
 		t.Errorf("EXPIRED: %+v", st)
 	}
@@ -177,7 +191,8 @@ func TestEveryStatusTellsItsEndAndWhy(t *testing.T) {
 		t.Errorf("a lapsed reservation leaves names in %v", found)
 	}
 
-	s := start(t, options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=15s", "--rate-limits", "off"}})
+	away := options{env: []string{"ACCESSION_CLAMD_ADDRESS=tcp:" + freeAddress(t)}, flags: []string{"--gate-deadlines", "malware_scan=1h", "--rate-limits", "off"}}
+	s := start(t, away)
 	p := s.partner("harbour")
 	id := p.send("note.txt", "text/plain", note("no-watch"))
 	var waiting map[string]any
@@ -191,10 +206,14 @@ func TestEveryStatusTellsItsEndAndWhy(t *testing.T) {
 		}
 	}
 	deadline, err := time.Parse(time.RFC3339, fmt.Sprint(waiting["deadline_at"]))
-	if err != nil || time.Until(deadline) > 15*time.Second || waiting["last_error"] != "scanner_unavailable" || waiting["last_message"] == "" || waiting["next_attempt_at"] == nil {
+	if err != nil || time.Until(deadline) > time.Hour || waiting["last_error"] != "scanner_unavailable" || waiting["last_message"] == "" || waiting["next_attempt_at"] == nil {
 		t.Errorf("a gate without an answer: %v, %v", waiting, err)
 	}
-	if st := p.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable"); !strings.Contains(st.Failure.Message, "15s") {
+	s.stop()
+	away.data, away.flags[1] = s.data, "malware_scan=1ms" // it is past that
+	s = start(t, away)
+	p.service = s
+	if st := p.wantEnd(id, "FAILED", "malware_scan", "scanner_unavailable"); !strings.Contains(st.Failure.Message, "1ms") {
 		t.Errorf("FAILED: %+v", st.Failure)
 	}
 

@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,19 +66,14 @@ func TestRolesApart(t *testing.T) {
 	if exit := hand.stop(); exit != 0 {
 		t.Errorf("worker: exit %d", exit)
 	}
+	idle := start(t, site.options("", "worker"))
+	idle.freeze() // as good as none: a start would last as long as the withdrawal waits, on a busy machine
 	second := partner{start(t, site.options("", "api")), "harbour", p.token}
 	text := second.submit(text("The crane was serviced in May.", nil))
 	second.wantReady(text)
-	withdrawn := make(chan reply, 1)
-	go func() {
-		r, err := second.try(second.withdrawing(text, client.NewIdempotencyKey(), "nobody is at work"))
-		if err != nil {
-			r.Message = err.Error()
-		}
-		withdrawn <- r
-	}()
+	withdrawn := second.trying(second.withdrawing(text, client.NewIdempotencyKey(), "nobody is at work"))
 	second.awaitStatus(text, "WITHDRAWING")
-	start(t, site.options("", "worker"))
+	idle.thaw()
 	if r := <-withdrawn; r.Status != http.StatusOK {
 		t.Errorf("a withdrawal that another process finished: %d %s %s", r.Status, r.Message, r.Raw)
 	}
@@ -111,4 +110,47 @@ func (p partner) awaitStatus(uploadID, want string) {
 			p.t.Fatalf("upload %s was never %s", uploadID, want)
 		}
 	}
+}
+
+// freeze stops the process as it is, and returns when all of it stands still.
+func (s *service) freeze() {
+	s.t.Helper()
+	s.signal(syscall.SIGSTOP)
+	for deadline := time.Now().Add(2 * time.Minute); s.moves(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			s.t.Fatal("the process does not stand still")
+		}
+	}
+}
+
+// thaw lets a frozen process go on.
+func (s *service) thaw() {
+	s.t.Helper()
+	s.signal(syscall.SIGCONT)
+}
+
+func (s *service) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// moves tells whether any thread of the process is not stopped.
+func (s *service) moves() bool {
+	s.t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.cmd.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		s.t.Fatalf("%d threads, %v", len(threads), err)
+	}
+	for _, path := range threads {
+		stat, err := os.ReadFile(path)
+		if err != nil { // the thread has ended meanwhile
+			return true
+		}
+		if _, state, _ := strings.Cut(string(stat), ") "); !strings.HasPrefix(state, "T") { // "id (name) state …"
+			return true
+		}
+	}
+	return false
 }

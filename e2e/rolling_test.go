@@ -17,13 +17,14 @@ type balancer struct {
 	replicas []*service
 	in       map[*service]bool
 	turn     int
+	probed   chan struct{} // closed at the next answer of any
 }
 
 // probe asks a replica until asked to stop.
 func (b *balancer) probe(s *service, ended <-chan struct{}) {
-	tick := time.NewTicker(25 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	asks := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	asks := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	for {
 		resp, err := asks.Get(s.url + "/readyz")
 		ready := err == nil && resp.StatusCode == http.StatusOK
@@ -32,6 +33,8 @@ func (b *balancer) probe(s *service, ended <-chan struct{}) {
 		}
 		b.mu.Lock()
 		b.in[s] = ready
+		close(b.probed)
+		b.probed = make(chan struct{})
 		b.mu.Unlock()
 		select {
 		case <-tick.C:
@@ -43,17 +46,27 @@ func (b *balancer) probe(s *service, ended <-chan struct{}) {
 	}
 }
 
-// pick is one of those that are in, each in its turn; nil: none is.
+// pick is one of those that are in, each in its turn. While none is it waits, as a real one queues: on a busy machine a check of
+// readiness may have no answer in time. nil: none came.
 func (b *balancer) pick() *service {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for range b.replicas {
-		b.turn++
-		if s := b.replicas[b.turn%len(b.replicas)]; b.in[s] {
-			return s
+	patience := time.After(2 * time.Minute)
+	for {
+		b.mu.Lock()
+		for range b.replicas {
+			b.turn++
+			if s := b.replicas[b.turn%len(b.replicas)]; b.in[s] {
+				b.mu.Unlock()
+				return s
+			}
+		}
+		probed := b.probed
+		b.mu.Unlock()
+		select {
+		case <-probed:
+		case <-patience:
+			return nil
 		}
 	}
-	return nil
 }
 
 // replace puts a replica where another was.
@@ -71,11 +84,12 @@ func TestRollingRestartIsNotNoticed(t *testing.T) {
 	site := newPremises(t)
 	launching := func() *service {
 		o := site.options("", "all")
-		o.flags = []string{"--drain-delay", "2s"}
+		// What the balancer needs to notice and requests to end, on a machine that stands still for seconds.
+		o.flags = []string{"--drain-delay", "10s", "--drain-time", "2m"}
 		return start(t, o)
 	}
 	ended := make(chan struct{})
-	b := &balancer{replicas: []*service{launching(), launching()}, in: map[*service]bool{}}
+	b := &balancer{replicas: []*service{launching(), launching()}, in: map[*service]bool{}, probed: make(chan struct{})}
 	var probes, clients sync.WaitGroup
 	for _, s := range b.replicas {
 		b.in[s] = true
@@ -92,11 +106,13 @@ func TestRollingRestartIsNotNoticed(t *testing.T) {
 	stopped := make(chan struct{})
 	for n := range 3 {
 		clients.Go(func() {
+			pace := time.NewTicker(300 * time.Millisecond) // others need the processor, too
+			defer pace.Stop()
 			for i := 0; ; i++ {
 				select {
 				case <-stopped:
 					return
-				default:
+				case <-pace.C:
 				}
 				var problem error
 				do := func(status int, c func(partner) call) (r reply) { // each request may come to another replica

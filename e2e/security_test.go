@@ -86,6 +86,7 @@ func noHeaderAndNoLineIsForged(t *testing.T, s *service) {
 	}
 	last := s.do(call{method: "GET", path: quota, token: token}).want(t, 200, "")
 	s.awaitLog(last.RequestID)
+	s.awaitLog(s.do(call{method: "GET", path: quota, token: token}).want(t, 200, "").RequestID) // what was written before is whole
 	told := false
 	for line := range strings.Lines(s.log.String()) {
 		var said map[string]any

@@ -54,7 +54,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	shared, err := scanner.StartManaged(context.Background(), scanner.ManagedConfig{
 		Dir: filepath.Join(dir, "clamd"), Database: signatures(), Log: slog.New(slog.DiscardHandler),

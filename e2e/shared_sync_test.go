@@ -28,7 +28,7 @@ func TestObjectsThatShareASyncAreAcknowledgedAfterIt(t *testing.T) {
 	}
 	holding := func(n int) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); k.holding() != n; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); k.holding() != n; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d syncs are under way, want %d", k.holding(), n)
 			}

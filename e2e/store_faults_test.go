@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	faultRuns     = 24              // jobs at once: most of their time they wait to try again
-	integrityEnd  = "20s"           // for what a store has lost; every other gate only has to try again
-	faultPatience = 3 * time.Minute // no job needs as long
+	faultRuns     = 24               // jobs at once: most of their time they wait to try again
+	integrityEnd  = "20s"            // for what a store has lost; every other gate only has to try again, for as long as that takes
+	faultPatience = 10 * time.Minute // no job needs as long
 )
 
 // faultsOf are what can go wrong with each call of a store; see internal/blobstore/misbehave_on.go.
@@ -45,17 +45,21 @@ type misled struct {
 func TestStorageThatFailsOrLies(t *testing.T) {
 	armed := misbehavingBinary(t)
 	faults := t.TempDir()
-	s := start(t, options{
-		binary: armed, env: []string{"ACCESSION_STORE_FAULTS=" + faults},
-		flags: []string{"--part-size-bytes", "4096", "--rate-limits", "off", "--gate-deadlines", "integrity=" + integrityEnd},
-	})
-	p, reader := s.partner("harbour"), s.issue("harbour", "ai_reader")
+	sites := map[bool]*service{} // by whether a store loses what it took
+	partners, readers := map[bool]partner{}, map[bool]string{}
+	for loses, deadlines := range map[bool][]string{false: nil, true: {"--gate-deadlines", "integrity=" + integrityEnd}} {
+		s := start(t, options{
+			binary: armed, env: []string{"ACCESSION_STORE_FAULTS=" + faults}, flags: append([]string{"--part-size-bytes", "4096", "--rate-limits", "off"}, deadlines...),
+		})
+		sites[loses], partners[loses], readers[loses] = s, s.partner("harbour"), s.issue("harbour", "ai_reader")
+	}
 	job := func(t *testing.T, plan string) *misled {
+		loses := strings.HasSuffix(plan, " vanish")
 		content := make([]byte, 0, 6000)
 		for n := 1; len(content) < 5500; n++ {
 			content = fmt.Appendf(content, "Berth %d of the harbour was inspected on day %d and found in order. ", n, n*7%365)
 		}
-		j := &misled{partner: p.in(t), faults: faults, reader: reader, content: content}
+		j := &misled{partner: partners[loses].in(t), faults: faults, reader: readers[loses], content: content}
 		j.id = j.initiate("berths.txt", "text/plain", len(content))
 		if plan != "" {
 			if err := os.WriteFile(filepath.Join(faults, j.id), []byte(plan), 0o600); err != nil {
@@ -121,10 +125,12 @@ func TestStorageThatFailsOrLies(t *testing.T) {
 			}
 		}
 	}
-	s.wantNoObjects()
-	s.kill()
-	if n := count(t, (&site{o: options{data: s.data}}).database(t, "keys.db"), `SELECT COUNT(*) FROM data_keys`); n != 0 {
-		t.Errorf("%d data keys outlived their receipts", n)
+	for _, s := range sites {
+		s.wantNoObjects()
+		s.kill()
+		if n := count(t, (&site{o: options{data: s.data}}).database(t, "keys.db"), `SELECT COUNT(*) FROM data_keys`); n != 0 {
+			t.Errorf("%d data keys outlived their receipts", n)
+		}
 	}
 	t.Logf("an undisturbed job makes %d calls; %d jobs with faults, %d kinds of them", len(calls), len(plans), len(seen))
 }

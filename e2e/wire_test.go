@@ -224,7 +224,7 @@ func decode[T any](t testing.TB, r reply) (v T) {
 // follow waits for a terminal status, by long polls.
 func (p partner) follow(uploadID string) status {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a gate may have a minute, and a busy machine many uploads
 	defer cancel()
 	etag := ""
 	for ctx.Err() == nil {

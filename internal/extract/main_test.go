@@ -54,7 +54,7 @@ func extractor(t testing.TB, change ...func(*Config)) *Extractor {
 
 // within is the longest that any extraction of the tests may take; nothing measures by it.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -142,7 +142,7 @@ func TestRequestSmugglingBehindARequestUnderWay(t *testing.T) {
 				select {
 				case <-watched.watched:
 				case <-ctx.Done():
-				case <-time.After(time.Minute):
+				case <-time.After(2 * time.Minute):
 					return errors.New("nobody watches")
 				}
 				return ctx.Err()
@@ -166,7 +166,7 @@ func (b *bench) answers(requests string) (answers []*http.Response) {
 		b.t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil { // a hang is a failure
+	if err := conn.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil { // a hang is a failure
 		b.t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, requests); err != nil {

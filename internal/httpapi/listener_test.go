@@ -3,10 +3,10 @@ package httpapi
 import (
 	"encoding/json"
 	"io"
-	"log/slog"
-	"net/http/httptest"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/accession/accession/internal/custody"
@@ -61,28 +61,18 @@ func TestRefusalsBeforeTheDoor(t *testing.T) {
 }
 
 func TestHeadersThatDoNotArrive(t *testing.T) {
-	b := newBench(t)
-	handler, err := New(Config{BaseURL: b.url, Sandbox: newSandbox(t, nil), Log: slog.New(slog.DiscardHandler)}, b, b, b, b, b, b, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(nil)
-	server.Config = Server(handler)
-	server.Config.ReadHeaderTimeout, server.Config.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond
-	server.Listener = Listener(server.Listener, slog.New(slog.DiscardHandler), nil)
-	server.Start()
-	t.Cleanup(server.Close)
-	b.url = server.URL
-	res, err := b.exchangeRaw("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != 408 || !res.Close || res.Header.Get("Content-Type") != "application/json" {
-		t.Errorf("answered %d %v", res.StatusCode, res.Header)
-	}
-	// Nobody asked: an idle connection ends without an answer.
-	if res, err := b.exchangeRaw("", false); err == nil {
-		t.Errorf("an idle connection was answered %d", res.StatusCode)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		connect := standing(t, &rooms{}, Config{}, func(s *http.Server) { s.ReadHeaderTimeout, s.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond })
+		res, err := exchanged(connect(), "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != 408 || !res.Close || res.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("answered %d %v", res.StatusCode, res.Header)
+		}
+		// Nobody asked: an idle connection ends without an answer.
+		if answer, err := io.ReadAll(connect()); len(answer) > 0 || err != nil {
+			t.Errorf("an idle connection was answered %q, %v", answer, err)
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/accession/accession/internal/custody"
@@ -104,7 +105,7 @@ func (b *bench) exchangeRaw(request string, halfClose bool) (*http.Response, err
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { conn.Close() })
-	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil { // a hang is a failure
+	if err := conn.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil { // a hang is a failure
 		b.t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, request); err != nil {
@@ -159,29 +160,30 @@ func TestPartWithoutLength(t *testing.T) {
 // The deadline of a body's arrival must not end the work that follows it; least of all where there is no body to arrive.
 func TestWorkOutlivesBodyDeadlines(t *testing.T) {
 	const deadline = 50 * time.Millisecond
-	b := newBench(t, func(c *Config) { c.BodyTimeout, c.PartIdleTimeout = deadline, deadline })
-	b.work = func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(4 * deadline): // the work
-			return nil
-		}
-	}
 	for _, request := range []string{
 		rawRequest("POST", partners+"/complete", "application/json", completeJSON, len(completeJSON)),
 		rawRequest("POST", oneUpload+"/withdraw", "application/json", "", 0),
 		rawRequest("PUT", oneUpload+"/parts/1", "application/octet-stream", "x", 1),
 		rawRequest("PUT", oneUpload+"/parts/1", "application/octet-stream", "", 0),
 	} {
-		res, err := b.exchangeRaw(request, false)
-		if err != nil {
-			t.Fatalf("the work was cut: %v\n%.60s", err, request)
-		}
-		res.Body.Close()
-		if res.StatusCode != 200 {
-			t.Errorf("answered %d", res.StatusCode)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			b := &rooms{work: func(ctx context.Context) error {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(4 * deadline): // the work
+					return nil
+				}
+			}}
+			connect := standing(t, b, Config{BodyTimeout: deadline, PartIdleTimeout: deadline}, func(*http.Server) {})
+			res, err := exchanged(connect(), request)
+			if err != nil {
+				t.Fatalf("the work was cut: %v\n%.60s", err, request)
+			}
+			if res.StatusCode != 200 {
+				t.Errorf("answered %d\n%.60s", res.StatusCode, request)
+			}
+		})
 	}
 }
 

@@ -1,15 +1,19 @@
 package httpapi
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"io"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/accession/accession/internal/custody"
@@ -92,18 +96,28 @@ func TestStalledPart(t *testing.T) {
 
 // A sender that is slow, but never still for the whole idle timeout, is served.
 func TestSlowPart(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.PartIdleTimeout = 2 * time.Second })
-	body, sender := io.Pipe()
-	go func() {
-		for range 5 {
-			time.Sleep(500 * time.Millisecond) // the pace under test
-			if _, err := sender.Write([]byte("x")); err != nil {
-				return
+	synctest.Test(t, func(t *testing.T) {
+		b := &rooms{}
+		c := standing(t, b, Config{PartIdleTimeout: 2 * time.Second}, func(*http.Server) {})()
+		var sending sync.WaitGroup
+		defer sending.Wait()
+		sending.Go(func() {
+			_, err := io.WriteString(c, rawRequest("PUT", oneUpload+"/parts/1", "application/octet-stream", "", 5))
+			for range 5 {
+				time.Sleep(500 * time.Millisecond) // the pace under test
+				if err == nil {
+					_, err = io.WriteString(c, "x")
+				}
 			}
+		})
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		sender.Close()
-	}()
-	b.callLength("PUT", oneUpload+"/parts/1", body, 5, asUp, key, asB).succeeds(t, 200)
+		if res.Body.Close() != nil || res.StatusCode != 200 || string(b.part) != "xxxxx" {
+			t.Errorf("answered %d, the room got %q", res.StatusCode, b.part)
+		}
+	})
 }
 
 func TestComplete(t *testing.T) {

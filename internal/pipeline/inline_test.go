@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -14,11 +15,12 @@ func TestOneAttemptForARequestThatWaits(t *testing.T) {
 	refuse := func(context.Context, *pass) error { return &custody.Refusal{Code: "c", Message: "m"} }
 	fault := errors.New("disk on fire")
 	for name, c := range map[string]struct {
-		gate    custody.GateName
-		run     func(context.Context, *pass) error
-		refused bool
-		silent  string
-		err     error
+		gate     custody.GateName
+		run      func(context.Context, *pass) error
+		deadline time.Duration // an hour where it is not said
+		refused  bool
+		silent   string
+		err      error
 	}{
 		"passes":                 {gate: custody.GateMalwareScan, run: func(context.Context, *pass) error { return nil }},
 		"refuses":                {gate: custody.GateMalwareScan, run: refuse, refused: true},
@@ -27,14 +29,15 @@ func TestOneAttemptForARequestThatWaits(t *testing.T) {
 		"no answer":              {gate: custody.GateMalwareScan, run: func(context.Context, *pass) error { return &custody.NoAnswer{Code: "n"} }, silent: "n"},
 		"fails":                  {gate: custody.GateExtraction, run: func(context.Context, *pass) error { return fault }, err: fault},
 		"panics":                 {gate: custody.GateExtraction, run: func(context.Context, *pass) error { panic("boom") }, silent: "internal_error"},
-		"never answers":          {gate: custody.GateMalwareScan, run: func(ctx context.Context, _ *pass) error { <-ctx.Done(); return ctx.Err() }, silent: "gate_attempt_timeout"},
-		"a verdict too late": {gate: custody.GateMalwareScan, run: func(ctx context.Context, _ *pass) error {
+		"never answers":          {gate: custody.GateMalwareScan, deadline: time.Millisecond, run: func(ctx context.Context, _ *pass) error { <-ctx.Done(); return ctx.Err() }, silent: "gate_attempt_timeout"},
+		"a verdict too late": {gate: custody.GateMalwareScan, deadline: time.Millisecond, run: func(ctx context.Context, _ *pass) error {
 			<-ctx.Done()
 			return &custody.Refusal{Code: "c"}
 		}, silent: "gate_attempt_timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := (&Runner{cfg: Config{Watch: nobody{}}}).once(t.Context(), gate{custody.Gate{Name: c.gate, Deadline: 50 * time.Millisecond, Attempt: time.Hour}, c.run}, &pass{})
+			deadline := cmp.Or(c.deadline, time.Hour)
+			err := (&Runner{cfg: Config{Watch: nobody{}}}).once(t.Context(), gate{custody.Gate{Name: c.gate, Deadline: deadline, Attempt: time.Hour}, c.run}, &pass{})
 			var refusal *custody.Refusal
 			var silent *custody.NoAnswer
 			switch {

@@ -11,7 +11,10 @@ import (
 	"time"
 )
 
-const testSignatures = "../../testdata/clamav"
+const (
+	testSignatures = "../../testdata/clamav"
+	patience       = 3 * time.Minute // for what must happen on a busy machine, too
+)
 
 // shared is a managed clamd on the test signatures, ready, for the tests that do not break it.
 var shared *Managed
@@ -31,7 +34,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	shared, err = StartManaged(context.Background(), ManagedConfig{
 		Dir: filepath.Join(dir, "clamd"), Database: testSignatures, Log: slog.New(slog.DiscardHandler)})
@@ -65,7 +68,7 @@ func scan(t *testing.T, c *Clamd, content []byte) Report {
 // soon bounds what must happen, so that a failure is a failure and not a hang.
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -27,6 +28,16 @@ func opened(t *testing.T, endpoint string) *Traces {
 		t.Fatal(err)
 	}
 	return traces
+}
+
+// closed ends traces once everything is exported: Close alone waits for 3 s at most.
+func closed(t *testing.T, traces *Traces) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := errors.Join(traces.provider.ForceFlush(ctx), traces.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestOneTraceFromRequestToGate(t *testing.T) {
@@ -50,9 +61,7 @@ func TestOneTraceFromRequestToGate(t *testing.T) {
 	jobEnded()
 	again, againEnded := traces.Job(t.Context(), "rescans", 1, cause, true)
 	againEnded()
-	if err := traces.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, traces)
 
 	spans := c.Spans("0af7651916cd43dd8448eb211c80319c")
 	want := []string{"PUT /parts/{part_number}", "metadata read", "keys read", "job gates", "gate malware_scan", "gate malware_scan", "gate extraction"}
@@ -121,9 +130,7 @@ func TestJobsAreSampledAsTheirRequests(t *testing.T) {
 		jobEnded()
 		ended("GET", "GET /x", "", 200, "")
 	}
-	if err := traces.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed(t, traces)
 	if sampled < 10 || sampled > 54 || len(c.Spans("")) != 3*sampled {
 		t.Errorf("%d of 64 sampled, %d spans", sampled, len(c.Spans("")))
 	}

@@ -121,9 +121,9 @@ func TestNameThatLeadsInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, private := range []bool{true, false} {
-		s := newSender(private, 30*time.Second)
+		s := newSender(private, 2*time.Minute)
 		resolver := names(t, &asked, [4]byte{127, 0, 0, 1})
-		s.client.Transport = newTransport(private, 30*time.Second, resolver)
+		s.client.Transport = newTransport(private, 2*time.Minute, resolver)
 		a, _, err := s.post(t.Context(), "http://rebind.example:"+u.Port()+"/", "evt_1", [][]byte{newSecret()}, []byte("{}"))
 		want := custody.DeliveryAddressRefused
 		if private {

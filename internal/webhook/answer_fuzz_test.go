@@ -62,7 +62,7 @@ func FuzzReceiversAnswer(f *testing.F) {
 		f.Add([]byte(answer))
 	}
 	l := newTalker(f)
-	s := newSender(true, time.Minute)
+	s := newSender(true, 2*time.Minute)
 	s.client.Transport.(*http.Transport).DisableKeepAlives = true // or what follows an answer is the next one's
 	address, secrets := "http://"+l.Addr().String()+"/hook", [][]byte{newSecret()}
 	f.Fuzz(func(t *testing.T, answer []byte) {

@@ -9,6 +9,7 @@ await flow({
     const authenticate = post ? openid.ClientSecretPost(secret) : openid.ClientSecretBasic(secret);
     config = await openid.discovery(settings.issuer, id, undefined, authenticate, {
       algorithm: 'oauth2',
+      timeout: 300, // seconds for each request, not 30: the machine may be busy
       execute: [openid.allowInsecureRequests], // the service under test speaks plain HTTP
     });
     return config.serverMetadata();

@@ -110,14 +110,14 @@ func (c *Collector) Spans(traceID string) (found []*trace.Span) {
 			found = append(found, s)
 		}
 	}
-	slices.SortFunc(found, func(a, b *trace.Span) int { return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano)) })
+	slices.SortStableFunc(found, func(a, b *trace.Span) int { return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano)) })
 	return found
 }
 
-// Await waits until enough says so of a trace's spans, and fails the test after 30 s.
+// Await waits until enough says so of a trace's spans, and fails the test after 2 minutes.
 func (c *Collector) Await(t testing.TB, traceID string, enough func([]*trace.Span) bool) []*trace.Span {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		c.mu.Lock()
