@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/accession/accession/client"
 	"github.com/accession/accession/internal/httpapi"
@@ -58,8 +59,18 @@ func (svc *service) door(ctx context.Context, baseURL string) (httpapi.Config, e
 	}
 	return httpapi.Config{
 		BaseURL: baseURL, MaxPartBytes: svc.settings.PartSizeBytes, Log: svc.log,
-		Agreement: agreement(), Sandbox: trial, Limits: limits, Slots: ratelimit.NewGate(slots), TrustedProxies: proxies, Requests: svc.requests(), Traces: svc.follows(),
+		Agreement: agreement(), Sandbox: trial, Limits: limits, Slots: ratelimit.NewGate(slots), Turns: svc.turns, TrustedProxies: proxies, Requests: svc.requests(), Traces: svc.follows(),
 	}, nil
+}
+
+// turns keep the processors busy while some requests wait for the disk; with more, who comes later waits for longer. Of a database
+// elsewhere all connections can be used.
+func (s settings) turns() *ratelimit.Turns {
+	n := 4 * runtime.GOMAXPROCS(0)
+	if s.shared() {
+		n = max(n, int(s.Connections))
+	}
+	return ratelimit.NewTurns(n)
 }
 
 // agreement is the text that the portal shows: the one that the command line agrees to.

@@ -77,6 +77,10 @@ func (svc *service) probes() metrics.Probes {
 			}
 			return pools
 		},
+		Turns: func() metrics.Turns {
+			waiting, refused := svc.turns.State()
+			return metrics.Turns{Waiting: waiting, Refused: refused}
+		},
 		Storage: svc.disks(),
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/accession/accession/internal/metrics"
 	"github.com/accession/accession/internal/pipeline"
 	"github.com/accession/accession/internal/portal"
+	"github.com/accession/accession/internal/ratelimit"
 	"github.com/accession/accession/internal/rescan"
 	"github.com/accession/accession/internal/scanner"
 	"github.com/accession/accession/internal/sqlstore"
@@ -51,6 +52,7 @@ type service struct {
 	runner     *pipeline.Runner
 	rescans    *rescan.Service
 	hooks      *webhook.Service
+	turns      *ratelimit.Turns
 	retentions func(context.Context)                      // withdraws what is past its retention
 	metrics    *metrics.Metrics                           // nil: nobody listens for them
 	traces     *telemetry.Traces                          // nil: nobody collects them
@@ -63,7 +65,7 @@ type service struct {
 
 // openService opens everything under the data folder and starts the engines; no worker runs and nobody listens yet.
 func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service, err error) {
-	svc := &service{settings: s, log: log, stopping: make(chan struct{}), closing: make(chan struct{})}
+	svc := &service{settings: s, log: log, turns: s.turns(), stopping: make(chan struct{}), closing: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, svc.close())

@@ -25,6 +25,9 @@ func (d *door) admit(op operation) func(huma.Context, func(huma.Context)) {
 			d.fail(w, r, err)
 			return
 		}
+		if !op.keepsTurn() {
+			exchangeOf(r.Context()).giveTurn()
+		}
 		next(ctx)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/accession/accession/internal/custody"
+	"github.com/accession/accession/internal/ratelimit"
 )
 
 // Limits of the door. (Contract decisions, "Sizes"; section 8.)
@@ -34,6 +35,7 @@ type Config struct {
 	Sandbox         Sandbox        // needed
 	Limits          Limiter        // nil: nothing is limited
 	Slots           Slots          // nil: any number of requests at once
+	Turns           Turns          // nil: nobody waits for one
 	TrustedProxies  []netip.Prefix // whose X-Forwarded-For is believed; default: nobody's
 	Requests        Requests       // nil: nobody counts them
 	Traces          Traces         // nil: nobody follows them
@@ -153,6 +155,11 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		// Bounds the draining of a body that nobody reads; operations that read one set their own deadline.
 		_ = x.control.SetReadDeadline(time.Now().Add(d.cfg.PartIdleTimeout))
+	}
+	x.address = ratelimit.Whose(d.addressOf(r))
+	if err := d.takeTurn(x, r); err != nil {
+		d.fail(w, r, err)
+		return
 	}
 	if err := d.allowAddress(w, r, x); err != nil {
 		d.fail(w, r, err)

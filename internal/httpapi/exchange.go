@@ -33,6 +33,7 @@ type exchange struct {
 	digest      string    // of a part's Content-Digest
 	cookie      string    // of the session, where the operation is about it
 	leave       func()    // gives the slot back; nil where it has none
+	turns       Turns     // whose turn it has; nil where it has none
 	arrived     func()    // the body is awaited no longer; nil where it is not awaited, or has a slot
 	began       time.Time
 	ended       func(method, route, operation string, status int, code custody.Code) // of its trace
@@ -54,7 +55,7 @@ func (d *door) identify(w http.ResponseWriter, r *http.Request) (*exchange, http
 		ctx, x.traceparent, x.ended = d.cfg.Traces.Request(ctx, x.requestID, sent)
 		x.traceID = traceparent.FindStringSubmatch(x.traceparent)[2]
 	}
-	x.answer = &recorder{ResponseWriter: w}
+	x.answer = &recorder{ResponseWriter: w, before: x.giveTurn}
 	x.control = http.NewResponseController(w)
 	x.caller = custody.Caller{RequestID: x.requestID, TraceID: x.traceID}
 	// A copy: net/http looks at the body of its own request to answer Expect: 100-continue without waiting for the bytes.
@@ -62,7 +63,10 @@ func (d *door) identify(w http.ResponseWriter, r *http.Request) (*exchange, http
 	if r.ContentLength != 0 {
 		x.received = &counted{ReadCloser: r.Body, length: r.ContentLength}
 		r.Body = x.received
-		x.answer.before = func() { x.settle(w.Header(), r) }
+		x.answer.before = func() {
+			x.giveTurn()
+			x.settle(w.Header(), r)
+		}
 	}
 	return x, x.answer, r
 }
@@ -70,6 +74,7 @@ func (d *door) identify(w http.ResponseWriter, r *http.Request) (*exchange, http
 // finish turns a panic into a 500 and writes the log line.
 func (d *door) finish(x *exchange, r *http.Request) {
 	panicked := recover()
+	x.giveTurn()
 	x.arrive()
 	if x.leave != nil {
 		x.leave()

@@ -57,6 +57,7 @@ func (agents) mount(d *door) {
 			d.fail(w, r, err)
 			return
 		}
+		x.giveTurn()
 		body, err := d.readMessage(x, r)
 		if err == nil {
 			err = d.enter(x, op)

@@ -202,6 +202,7 @@ func (s oauth) mountForm(d *door, op operation, takes reflect.Type, act func(con
 			d.fail(w, r, err)
 			return
 		}
+		x.giveTurn()
 		said, err := s.answerForm(d, op, x, r, act)
 		var refused *tenant.OAuthError
 		switch {

@@ -37,7 +37,6 @@ func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time
 
 // allowAddress counts a request whose sender is not known yet.
 func (d *door) allowAddress(w http.ResponseWriter, r *http.Request, x *exchange) error {
-	x.address = ratelimit.Whose(d.addressOf(r))
 	if d.cfg.Limits == nil || r.URL.Path == healthPath || r.URL.Path == readyPath {
 		return nil
 	}

@@ -105,6 +105,7 @@ func (s uploads) status(ctx context.Context, x *exchange, in *statusInput) (answ
 		header["Preference-Applied"] = fmt.Sprintf("wait=%d", int(wait.Seconds()))
 		waiting, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
+		x.giveTurn()
 		if state, err = s.room.AwaitChange(waiting, x.caller, org, id, state.Sequence, state.NextPart); err != nil {
 			return answer{}, err
 		}

@@ -63,6 +63,7 @@ func full(broken *bool) *Metrics {
 		Rescans:  func(context.Context) (int, error) { return 7, away() },
 		Quota:    func(context.Context) (Quota, error) { return Quota{4, 1, 1000, 200, 30}, away() },
 		Webhooks: func(context.Context) (Webhooks, error) { return Webhooks{5, 2, time.Minute}, away() },
+		Turns:    func() Turns { return Turns{6, 8} },
 		Ready:    map[string]func(context.Context) error{"store": func(context.Context) error { return away() }},
 		Pools:    func() map[string]Pool { return map[string]Pool{"metadata": {3, 2, 5}} },
 		Storage: map[string]func() (int64, int64, error){"blobs": func() (int64, int64, error) {
@@ -89,6 +90,7 @@ func TestScrape(t *testing.T) {
 		`accession_rescans_waiting 7`, `accession_scanner_up 1`, `accession_scanner_signature_age_seconds 36`, `accession_build_info{version="1.2.3"} 1`,
 		`accession_organizations 4`, `accession_organizations_nearly_full 1`, `accession_quota_allowance_bytes 1000`, `accession_quota_used_bytes 200`,
 		`accession_quota_reserved_bytes 30`, `accession_webhooks_waiting 5`, `accession_webhooks_dead 2`, `accession_webhooks_oldest_seconds 60`,
+		`accession_requests_waiting 6`, `accession_turns_refused_total 8`,
 		`accession_ready{check="store"} 1`, `accession_database_connections_open{database="metadata"} 3`, `accession_database_connections_in_use{database="metadata"} 2`,
 		`accession_database_connections_limit{database="metadata"} 5`, `accession_storage_free_bytes{folder="blobs"} 10`, `accession_storage_size_bytes{folder="blobs"} 100`,
 		`accession_database_duration_seconds_count{database="keys",kind="read"} 1`, `accession_database_errors_total{database="keys",kind="read"} 1`,

@@ -30,6 +30,12 @@ type Webhooks struct {
 	Oldest  time.Duration // since the oldest that waits
 }
 
+// Turns are the requests of this process that wait for theirs.
+type Turns struct {
+	Waiting int
+	Refused uint64 // whose turn did not come, so far
+}
+
 // Probes are asked at every scrape; they must answer within its deadline. A probe that fails leaves its metrics out, one that is
 // nil too.
 type Probes struct {
@@ -39,6 +45,7 @@ type Probes struct {
 	Quota    func(context.Context) (Quota, error)
 	Ready    map[string]func(context.Context) error // by check, as /readyz has them
 	Pools    func() map[string]Pool                 // by database
+	Turns    func() Turns
 	Webhooks func(context.Context) (Webhooks, error)
 	Storage  map[string]func() (free, size int64, err error) // by folder, in bytes
 }
@@ -77,6 +84,9 @@ var (
 	hooksDead   = described("accession_webhooks_dead", "Webhook deliveries that are given up, until somebody replays them.")
 	hooksOldest = described("accession_webhooks_oldest_seconds", "How long the oldest of the waiting deliveries has waited.")
 
+	inTurn  = described("accession_requests_waiting", "Requests that wait for their turn.")
+	noTurns = described("accession_turns_refused_total", "Requests whose turn did not come: answered 503, or given up by who asked.")
+
 	isReady  = described("accession_ready", "1 while the check of /readyz is ok.", "check")
 	poolOpen = described("accession_database_connections_open", "Connections of this process to a database.", "database")
 	poolBusy = described("accession_database_connections_in_use", "Those of them that are in use.", "database")
@@ -101,6 +111,11 @@ func (p *probed) Collect(out chan<- prometheus.Metric) {
 			gauge(poolBusy, float64(pool.InUse), name)
 			gauge(poolMost, float64(pool.Limit), name)
 		}
+	}
+	if p.Turns != nil {
+		turns := p.Turns()
+		gauge(inTurn, float64(turns.Waiting))
+		out <- prometheus.MustNewConstMetric(noTurns, prometheus.CounterValue, float64(turns.Refused))
 	}
 	for name, disk := range p.Storage {
 		if free, size, err := disk(); err != nil {
