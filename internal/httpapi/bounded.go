@@ -16,22 +16,26 @@ const (
 	// writeTime is how long a piece of an answer of up to writePiece bytes may wait for its reader.
 	writeTime  = 60 * time.Second
 	writePiece = 64 << 10
-	// quietTime is how long a connection must have had no request under way to be ended for a new one.
+	// quietTime is how long a connection must have had no request to be ended for a new one.
 	quietTime = 5 * time.Second
+	// headTime is how long the headers of a request must have been awaited, from their first byte, for the same: an honest sender has
+	// them in one packet or two.
+	headTime = 2 * time.Second
 )
 
 // Bounded is l with at most so many connections open. Where there are as many, one without a request under way ends for the new one:
-// of the address that holds the most, the one that has been idle for longest. Where there is none, or only of addresses that hold
-// fewer than the new one's, the new one ends. A peer that does not read what it asked for is cut off after 60 seconds without
-// progress. Serve it with a Server of this package, which tells when requests begin and end.
+// of the address that holds the most, the one that has been idle, or whose headers have been awaited, for longest. It must have been so
+// for a while, unless its address holds more than half of all: who does that would win by connecting faster than others wait. Where
+// there is none, or only of addresses that hold fewer than the new one's, the new one ends. A peer that does not read what it asked for is cut
+// off after 60 seconds without progress. Serve it with a Server of this package, which tells when requests begin and end.
 func Bounded(l net.Listener, most int) net.Listener {
-	return &bounded{Listener: l, most: most, quietTime: quietTime, writeTime: writeTime, shares: map[string]*share{}}
+	return &bounded{Listener: l, most: most, quietTime: quietTime, headTime: headTime, writeTime: writeTime, shares: map[string]*share{}}
 }
 
 type bounded struct {
 	net.Listener
-	most                 int
-	quietTime, writeTime time.Duration
+	most                           int
+	quietTime, headTime, writeTime time.Duration
 
 	mu     sync.Mutex
 	open   int
@@ -40,15 +44,30 @@ type bounded struct {
 
 // share is what one address holds.
 type share struct {
-	open int
-	idle list.List // of *boundedConn without a request under way, the one that has been so for longest first
+	open  int
+	idle  list.List // of *boundedConn without a request, the one that has been so for longest first
+	heads list.List // of those whose request has begun, and is not under way before its headers are in; the longest awaited first
 }
 
-func (s *share) quietest() *boundedConn {
-	if first := s.idle.Front(); first != nil {
-		return first.Value.(*boundedConn)
+// quietest is what s can do without best; nil where it can do without none.
+func (b *bounded) quietest(s *share) (c *boundedConn) {
+	for _, kind := range []struct {
+		list *list.List
+		time time.Duration
+	}{{&s.idle, b.quietTime}, {&s.heads, b.headTime}} {
+		first := kind.list.Front()
+		if first == nil {
+			continue
+		}
+		q := first.Value.(*boundedConn)
+		if time.Since(q.since) < kind.time && s.open <= (b.most+1)/2 {
+			continue
+		}
+		if c == nil || q.since.Before(c.since) {
+			c = q
+		}
 	}
-	return nil
+	return c
 }
 
 func (b *bounded) Accept() (net.Conn, error) {
@@ -93,8 +112,8 @@ func (b *bounded) admit(c *boundedConn) (ends *boundedConn) {
 // dispensable is the connection to end for one of address; nil where there is none.
 func (b *bounded) dispensable(address string) (c *boundedConn) {
 	for _, s := range b.shares {
-		q := s.quietest()
-		if q == nil || time.Since(q.since) < b.quietTime {
+		q := b.quietest(s)
+		if q == nil {
 			continue
 		}
 		if c == nil || s.open > c.share.open || s.open == c.share.open && q.since.Before(c.since) {
@@ -111,14 +130,12 @@ func (b *bounded) remove(c *boundedConn) {
 	if c.share == nil {
 		return
 	}
-	if c.idle != nil {
-		c.share.idle.Remove(c.idle)
-	}
+	c.work()
 	b.open--
 	if c.share.open--; c.share.open == 0 {
 		delete(b.shares, c.address)
 	}
-	c.share, c.idle = nil, nil
+	c.share = nil
 }
 
 // addressOf is whom a connection counts against.
@@ -137,29 +154,42 @@ type boundedConn struct {
 
 	// under of.mu
 	share *share        // nil once it has ended
-	idle  *list.Element // nil while a request is under way
-	since time.Time     // when it became idle
+	among *list.List    // of the share; nil while a request is under way
+	place *list.Element // there
+	since time.Time     // when it came there
 	until time.Time     // what somebody else set as the end of writing
 }
 
 // rest notes that no request is under way; of.mu is held.
 func (c *boundedConn) rest() {
-	if c.share != nil && c.idle == nil {
-		c.since = time.Now()
-		c.idle = c.share.idle.PushBack(c)
+	if c.share != nil && c.among == nil {
+		c.queue(&c.share.idle)
+	}
+}
+
+// hear notes the first byte of a request; of.mu is held.
+func (c *boundedConn) hear() {
+	if c.share != nil && c.among == &c.share.idle {
+		c.work()
+		c.queue(&c.share.heads)
 	}
 }
 
 // work notes that a request is under way; of.mu is held.
 func (c *boundedConn) work() {
-	if c.share != nil && c.idle != nil {
-		c.share.idle.Remove(c.idle)
-		c.idle = nil
+	if c.share != nil && c.among != nil {
+		c.among.Remove(c.place)
+		c.among = nil
 	}
 }
 
-// busy tells the bound connection below c, if there is one, whether a request is under way on it.
-func busy(c net.Conn, yes bool) {
+func (c *boundedConn) queue(among *list.List) {
+	c.since, c.among = time.Now(), among
+	c.place = among.PushBack(c)
+}
+
+// tell tells the bound connection below c, if there is one, what goes on on it.
+func tell(c net.Conn, what func(*boundedConn)) {
 	for {
 		switch below := c.(type) {
 		case *conn:
@@ -169,11 +199,7 @@ func busy(c net.Conn, yes bool) {
 		case *boundedConn:
 			below.of.mu.Lock()
 			defer below.of.mu.Unlock()
-			if yes {
-				below.work()
-			} else {
-				below.rest()
-			}
+			what(below)
 			return
 		default:
 			return

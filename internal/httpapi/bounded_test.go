@@ -94,7 +94,7 @@ func (c *crowd) held(address string) *guest {
 	g.ask("/held")
 	select {
 	case <-c.inside:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		c.t.Fatalf("a connection from %s is not served", address)
 	}
 	return g
@@ -133,7 +133,7 @@ func dial(t *testing.T, from, to string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil { // a hang is a failure
+	if err := c.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil { // a hang is a failure
 		t.Fatal(err)
 	}
 	return c

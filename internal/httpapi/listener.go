@@ -77,9 +77,9 @@ func stateChanged(c net.Conn, s http.ConnState) {
 	}
 	switch s {
 	case http.StateActive:
-		busy(c, true)
+		tell(c, (*boundedConn).work)
 	case http.StateIdle:
-		busy(c, false)
+		tell(c, (*boundedConn).rest)
 	}
 }
 
@@ -99,8 +99,8 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 		return before, nil // those before it are answered
 	}
-	if n > 0 {
-		c.begun.Store(true)
+	if n > 0 && !c.begun.Swap(true) {
+		tell(c.Conn, (*boundedConn).hear)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) && c.begun.Load() && !c.inside.Load() {
 		c.refuse(custody.Errorf(custody.CodeRequestTimeout, "the request did not arrive in time"))
