@@ -70,6 +70,7 @@ type Service struct {
 	credentialKeys *ring[[]byte]
 	tokenKeys      *ring[*rsa.PrivateKey]
 	receiptKeys    *ring[ed25519.PublicKey]
+	verified       verifiedTokens
 }
 
 // New makes the service and reads its signing keys; where there is none yet it makes one.
