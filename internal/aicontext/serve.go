@@ -13,8 +13,7 @@ import (
 
 // Store is the metadata that serving reads, and the records it writes.
 type Store interface {
-	Upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
-	Artifact(ctx context.Context, uploadID, name string) (custody.Artifact, error)
+	Published(ctx context.Context, orgID, uploadID string) (custody.Published, error)
 	Corrections(ctx context.Context, orgID, uploadID string, limit int) ([]string, error)
 	References(ctx context.Context, uploadID string, limit int) ([]custody.Reference, error)
 	Records(ctx context.Context, q custody.RecordQuery) (records []custody.Record, next int64, err error)
@@ -24,7 +23,7 @@ type Store interface {
 
 // Tx is one transaction of Store.
 type Tx interface {
-	UploadForChange(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
+	StatusForChange(ctx context.Context, orgID, uploadID string) (custody.Status, error)
 	AppendRecord(ctx context.Context, r *custody.Record) error
 }
 
@@ -53,62 +52,61 @@ func (s *Service) Serve(ctx context.Context, c custody.Caller, orgID, uploadID, 
 	if err := custody.Authorize(custody.OpAIContext, c, orgID); err != nil {
 		return custody.Serving{}, err
 	}
-	u, err := s.store.Upload(ctx, orgID, uploadID)
+	p, err := s.store.Published(ctx, orgID, uploadID)
 	if errors.Is(err, custody.ErrNotFound) {
 		return custody.Serving{}, custody.UploadNotFound()
 	}
 	if err != nil {
 		return custody.Serving{}, custody.Unavailable(err)
 	}
-	if !servable(u) {
-		return custody.Serving{}, notReady(u)
+	if !servable(p.Status) {
+		return custody.Serving{}, notReady(p.Status)
 	}
 	record := custody.Record{
-		ID: custody.NewID("rec"), RequestID: c.RequestID, TraceID: c.TraceID, OrgID: u.OrgID, UploadID: u.ID,
+		ID: custody.NewID("rec"), RequestID: c.RequestID, TraceID: c.TraceID, OrgID: orgID, UploadID: uploadID,
 		CredentialID: c.CredentialID, Surface: surface, Outcome: custody.OutcomeServed, ServedAt: custody.Now(),
 	}
-	if u.Visibility == custody.VisibilityInternal {
+	if p.Visibility == custody.VisibilityInternal {
 		record.Outcome = custody.OutcomeRefusedVisibility
-		if err := s.keep(ctx, u, &record); err != nil {
+		if err := s.keep(ctx, &record); err != nil {
 			return custody.Serving{}, err
 		}
 		return custody.Serving{}, custody.Errorf(custody.CodeVisibilityDenied, "the upload is for internal use only; it has no AI context for readers")
 	}
-	served, sum, err := s.open(ctx, u, record.ID)
+	served, sum, err := s.open(ctx, p, record)
 	if err != nil {
 		return custody.Serving{}, err
 	}
 	record.ContextSHA256, record.Bytes = sum, int64(len(served))
-	if err := s.keep(ctx, u, &record); err != nil {
+	if err := s.keep(ctx, &record); err != nil {
 		return custody.Serving{}, err
 	}
-	return custody.Serving{UploadID: u.ID, OrgID: u.OrgID, Visibility: u.Visibility, Context: served, RecordID: record.ID}, nil
+	return custody.Serving{UploadID: uploadID, OrgID: orgID, Visibility: p.Visibility, Context: served, RecordID: record.ID}, nil
 }
 
 // open reads the published context and wraps it for this serving.
-func (s *Service) open(ctx context.Context, u custody.Upload, recordID string) (served []byte, sum string, err error) {
-	a, err := s.store.Artifact(ctx, u.ID, "context")
-	if err != nil {
-		return nil, "", s.meanwhile(ctx, u, err)
+func (s *Service) open(ctx context.Context, p custody.Published, r custody.Record) (served []byte, sum string, err error) {
+	if p.Context.ObjectKey == "" {
+		return nil, "", custody.Unavailable(custody.ErrNotFound)
 	}
-	b, err := s.vault.OpenArtifact(ctx, a)
+	b, err := s.vault.OpenArtifact(ctx, p.Context)
 	if err != nil {
-		return nil, "", s.meanwhile(ctx, u, err)
+		return nil, "", s.meanwhile(ctx, r, err)
 	}
 	var c Context
 	if err := json.Unmarshal(b, &c); err != nil {
 		return nil, "", custody.Unavailable(err)
 	}
-	if c.Corrections, err = s.store.Corrections(ctx, u.OrgID, u.ID, maxNamed); err != nil {
+	if c.Corrections, err = s.store.Corrections(ctx, r.OrgID, r.UploadID, maxNamed); err != nil {
 		return nil, "", custody.Unavailable(err)
 	}
-	if c.ExternalReferences, err = s.store.References(ctx, u.ID, maxNamed); err != nil {
+	if c.ExternalReferences, err = s.store.References(ctx, r.UploadID, maxNamed); err != nil {
 		return nil, "", custody.Unavailable(err)
 	}
-	for i, r := range c.ExternalReferences {
-		c.ExternalReferences[i].ReviewID, c.ExternalReferences[i].Reviewer = Sanitize(r.ReviewID), Sanitize(r.Reviewer)
+	for i, named := range c.ExternalReferences {
+		c.ExternalReferences[i].ReviewID, c.ExternalReferences[i].Reviewer = Sanitize(named.ReviewID), Sanitize(named.Reviewer)
 	}
-	if err := c.wrap(recordID, s.marker); err != nil {
+	if err := c.wrap(r.ID, s.marker); err != nil {
 		return nil, "", err
 	}
 	served, err = json.Marshal(c)
@@ -117,9 +115,9 @@ func (s *Service) open(ctx context.Context, u custody.Upload, recordID string) (
 
 // keep makes the record durable in the same transaction that makes sure the upload may still be served: a withdrawal
 // accepted before it wins.
-func (s *Service) keep(ctx context.Context, u custody.Upload, r *custody.Record) error {
+func (s *Service) keep(ctx context.Context, r *custody.Record) error {
 	err := s.store.InTx(ctx, func(tx Tx) error {
-		now, err := tx.UploadForChange(ctx, u.OrgID, u.ID)
+		now, err := tx.StatusForChange(ctx, r.OrgID, r.UploadID)
 		if err != nil {
 			return err
 		}
@@ -138,22 +136,22 @@ func (s *Service) keep(ctx context.Context, u custody.Upload, r *custody.Record)
 	return custody.Unavailable(err)
 }
 
-// servable tells whether an upload has a context that may be served.
-func servable(u custody.Upload) bool {
-	return u.Status == custody.StatusReady || u.Status == custody.StatusWithdrawing && planted.Bug("withdrawing-served")
+// servable tells whether an upload of that status has a context that may be served.
+func servable(status custody.Status) bool {
+	return status == custody.StatusReady || status == custody.StatusWithdrawing && planted.Bug("withdrawing-served")
 }
 
 // meanwhile explains a context that could not be opened: the upload was withdrawn under the reader, or a store fails.
-func (s *Service) meanwhile(ctx context.Context, u custody.Upload, cause error) error {
-	now, err := s.store.Upload(ctx, u.OrgID, u.ID)
+func (s *Service) meanwhile(ctx context.Context, r custody.Record, cause error) error {
+	now, err := s.store.Published(ctx, r.OrgID, r.UploadID)
 	if err == nil && now.Status != custody.StatusReady {
-		return notReady(now)
+		return notReady(now.Status)
 	}
 	return custody.Unavailable(errors.Join(cause, err))
 }
 
-func notReady(u custody.Upload) error {
-	return custody.Errorf(custody.CodeContextNotReady, "the upload has no AI context to serve").With("status", u.Status)
+func notReady(status custody.Status) error {
+	return custody.Errorf(custody.CodeContextNotReady, "the upload has no AI context to serve").With("status", status)
 }
 
 // Records answers request records, newest first, and the position to go on before (0: no more). (Section 4.7.)

@@ -24,15 +24,11 @@ type shelf struct {
 	readErr, appendErr, commitErr, open error
 }
 
-func (s *shelf) Upload(_ context.Context, org, id string) (custody.Upload, error) {
+func (s *shelf) Published(_ context.Context, org, id string) (custody.Published, error) {
 	if org != s.upload.OrgID || id != s.upload.ID {
-		return custody.Upload{}, custody.ErrNotFound
+		return custody.Published{}, custody.ErrNotFound
 	}
-	return s.upload, s.readErr
-}
-
-func (s *shelf) Artifact(context.Context, string, string) (custody.Artifact, error) {
-	return custody.Artifact{}, nil
+	return custody.Published{Status: s.upload.Status, Visibility: s.upload.Visibility, Context: custody.Artifact{ObjectKey: "k1"}}, s.readErr
 }
 
 func (s *shelf) Corrections(_ context.Context, _, _ string, limit int) ([]string, error) {
@@ -71,9 +67,10 @@ func (s *shelf) InTx(_ context.Context, fn func(Tx) error) error {
 	return nil
 }
 
-func (s *shelf) UploadForChange(ctx context.Context, org, id string) (custody.Upload, error) {
-	s.asked = append(s.asked, "upload for change")
-	return s.Upload(ctx, org, id)
+func (s *shelf) StatusForChange(ctx context.Context, org, id string) (custody.Status, error) {
+	s.asked = append(s.asked, "status for change")
+	p, err := s.Published(ctx, org, id)
+	return p.Status, err
 }
 
 func (s *shelf) AppendRecord(_ context.Context, r *custody.Record) error {
@@ -135,7 +132,7 @@ func TestServingIsRecordedFirst(t *testing.T) {
 	if err := json.Unmarshal(v.Context, &c); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.asked, []string{"open", "upload for change", "record", "durable"}) {
+	if !slices.Equal(s.asked, []string{"open", "status for change", "record", "durable"}) {
 		t.Errorf("order %v", s.asked)
 	}
 	r := s.kept[0]

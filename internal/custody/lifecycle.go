@@ -1,6 +1,7 @@
 package custody
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 )
@@ -134,4 +135,13 @@ type GateResult struct {
 	Detail     map[string]any
 	// ScannedWith names the engine and signatures that passed the content, where the gate is malware_scan.
 	ScannedWith string
+}
+
+// GateShown is a gate as an answer shows it.
+type GateShown struct {
+	Name       GateName
+	State      GateState
+	StartedAt  time.Time       // zero while pending
+	FinishedAt time.Time       // zero until passed, rejected or failed
+	Detail     json.RawMessage // an object, as it was kept
 }

@@ -57,10 +57,10 @@ type Completed struct {
 	Accepted bool
 }
 
-// UploadState is an upload with its gates.
+// UploadState is what a status tells of an upload. Consent, notes, digests, quota and who sent it are no part of that: they are zero.
 type UploadState struct {
 	Upload
-	Gates         []GateResult
+	Gates         []GateShown
 	RetainedUntil time.Time    // when its retention ends; zero where it has no end, or a withdrawal began
 	Withdrawal    *Withdrawing // while WITHDRAWING
 }
@@ -78,6 +78,13 @@ type CredentialRequest struct {
 	Role      Role
 	Scopes    []Scope   // empty: the role's own
 	ExpiresAt time.Time // zero: 180 days from now
+}
+
+// Published is what the serving of an upload's context goes by.
+type Published struct {
+	Status     Status
+	Visibility Visibility
+	Context    Artifact // zero where none was made
 }
 
 // Serving is one context on its way to one reader; its record is durable already.

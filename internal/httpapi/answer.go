@@ -36,14 +36,15 @@ func (a answer) write(w http.ResponseWriter, x *exchange) {
 		w.WriteHeader(a.Status)
 		return
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"request_id":%q,"trace_id":%q,"data":`, x.requestID, x.traceID)
-	b.Write(a.Data)
-	b.WriteString("}\n")
+	b := make([]byte, 0, len(a.Data)+128)
+	b = appendText(b, `{"request_id":`, x.requestID)
+	b = appendText(b, `,"trace_id":`, x.traceID)
+	b = append(append(b, `,"data":`...), a.Data...)
+	b = append(b, "}\n"...)
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(b.Bytes()) // nobody left to tell
+	_, _ = w.Write(b) // nobody left to tell
 }
 
 // render makes the Render of an Idempotency from what shows the operation's result.
@@ -67,6 +68,9 @@ func respond(data any) (answer, error) {
 
 // marshal leaves embedded JSON as it is, but for white space.
 func marshal(v any) (json.RawMessage, error) {
+	if p, ok := v.(selfWritten); ok {
+		return p.appendJSON(make([]byte, 0, 3072)), nil
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

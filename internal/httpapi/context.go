@@ -30,6 +30,14 @@ type servedContext struct {
 	Context    contextData `json:"context"`
 }
 
+func (c servedContext) appendJSON(b []byte) []byte {
+	b = appendText(b, `{"upload_id":`, c.UploadID)
+	b = appendText(b, `,"org_id":`, c.OrgID)
+	b = appendText(b, `,"visibility":`, c.Visibility)
+	b = appendText(b, `,"record_id":`, c.RecordID)
+	return append(append(append(b, `,"context":`...), c.Context...), '}')
+}
+
 type recordsInput struct {
 	OrgID     orgID     `path:"org_id"`
 	RequestID requestID `query:"request_id"`

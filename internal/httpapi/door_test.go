@@ -200,7 +200,7 @@ func newBench(t *testing.T, change ...func(*Config)) *bench {
 		ExpiresAt: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC),
 	}}
 	for _, g := range custody.Gates {
-		b.state.Gates = append(b.state.Gates, custody.GateResult{Name: g.Name, State: custody.GatePending})
+		b.state.Gates = append(b.state.Gates, custody.GateShown{Name: g.Name, State: custody.GatePending})
 	}
 	server := httptest.NewUnstartedServer(nil)
 	b.url = "http://" + server.Listener.Addr().String()

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -53,11 +52,11 @@ type withdrawalState struct {
 }
 
 type gate struct {
-	Name       string         `json:"name" enum:"integrity,quarantine,malware_scan,extraction,controlled_summary,ai_context"`
-	State      string         `json:"state" enum:"pending,running,passed,rejected,failed"`
-	StartedAt  *timestamp     `json:"started_at,omitempty"`
-	FinishedAt *timestamp     `json:"finished_at,omitempty"`
-	Detail     map[string]any `json:"detail" doc:"Metadata only."`
+	Name       string     `json:"name" enum:"integrity,quarantine,malware_scan,extraction,controlled_summary,ai_context"`
+	State      string     `json:"state" enum:"pending,running,passed,rejected,failed"`
+	StartedAt  *timestamp `json:"started_at,omitempty"`
+	FinishedAt *timestamp `json:"finished_at,omitempty"`
+	Detail     keptObject `json:"detail" doc:"Metadata only."`
 }
 
 type failure struct {
@@ -137,15 +136,60 @@ func statusView(u custody.UploadState, gates bool) uploadStatus {
 		v.Failure = &failure{string(u.Failure.Gate), u.Failure.Code, u.Failure.Message}
 	}
 	if gates {
+		v.Gates = make([]gate, 0, len(u.Gates))
 		for _, g := range u.Gates {
-			detail := g.Detail
-			if detail == nil {
-				detail = map[string]any{}
-			}
-			v.Gates = append(v.Gates, gate{string(g.Name), string(g.State), instant(g.StartedAt), instant(g.FinishedAt), detail})
+			v.Gates = append(v.Gates, gate{string(g.Name), string(g.State), instant(g.StartedAt), instant(g.FinishedAt), keptObject(g.Detail)})
 		}
 	}
 	return v
+}
+
+// appendJSON has the members in their order, and leaves out what is empty.
+func (v uploadStatus) appendJSON(b []byte) []byte {
+	b = appendText(b, `{"upload_id":`, v.UploadID)
+	b = appendText(b, `,"pipeline_id":`, v.PipelineID)
+	b = appendText(b, `,"status":`, v.Status)
+	b = appendNumber(b, `,"sequence":`, v.Sequence)
+	b = appendText(b, `,"evaluation_status":`, v.EvaluationStatus)
+	for i, g := range v.Gates {
+		b = append(b, gateBegins[min(i, 1)]...)
+		b = g.appendJSON(b)
+	}
+	if len(v.Gates) > 0 {
+		b = append(b, ']')
+	}
+	b = appendText(b, `,"filename":`, v.Filename)
+	b = appendNumber(b, `,"size_bytes":`, v.SizeBytes)
+	b = appendNumber(b, `,"received_bytes":`, v.ReceivedBytes)
+	b = appendNumber(b, `,"part_size_bytes":`, v.PartSizeBytes)
+	b = appendNumber(b, `,"next_part_number":`, int64(v.NextPartNumber))
+	b = appendMoment(b, `,"created_at":`, v.CreatedAt.Time)
+	b = appendMoment(b, `,"updated_at":`, v.UpdatedAt.Time)
+	b = appendInstant(b, `,"expires_at":`, v.ExpiresAt)
+	if f := v.Failure; f != nil {
+		b = appendText(b, `,"failure":{"gate":`, f.Gate)
+		b = appendText(b, `,"code":`, f.Code)
+		b = appendText(b, `,"message":`, f.Message)
+		b = append(b, '}')
+	}
+	b = appendInstant(b, `,"retained_until":`, v.RetainedUntil)
+	if v.Withdrawal != nil {
+		withdrawal, _ := marshal(v.Withdrawal) // texts, numbers and times can be encoded
+		b = append(append(b, `,"withdrawal":`...), withdrawal...)
+	}
+	return append(b, '}')
+}
+
+// gateBegins stands before the first gate, and before the others.
+var gateBegins = [2]string{`,"gates":[`, `,`}
+
+func (g gate) appendJSON(b []byte) []byte {
+	b = appendText(b, `{"name":`, g.Name)
+	b = appendText(b, `,"state":`, g.State)
+	b = appendInstant(b, `,"started_at":`, g.StartedAt)
+	b = appendInstant(b, `,"finished_at":`, g.FinishedAt)
+	detail, _ := g.Detail.MarshalJSON() // never fails
+	return append(append(append(b, `,"detail":`...), detail...), '}')
 }
 
 func (s uploads) quota(ctx context.Context, x *exchange, in *quotaInput) (answer, error) {
@@ -173,7 +217,7 @@ func etag(u custody.UploadState, gates bool) string {
 	}
 	for _, g := range u.Gates {
 		if gates && g.State == custody.GateRunning {
-			_ = json.NewEncoder(progress).Encode(g.Detail) // from JSON: always encodable
+			_, _ = progress.Write(g.Detail)
 		}
 	}
 	return fmt.Sprintf(`W/"%d.%d.%x"`, u.Sequence, u.NextPart, progress.Sum64())

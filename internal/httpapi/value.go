@@ -133,7 +133,7 @@ func (timestamp) Schema(huma.Registry) *huma.Schema {
 
 // MarshalJSON is how every time goes out.
 func (t timestamp) MarshalJSON() ([]byte, error) {
-	return json.Marshal(t.UTC().Format("2006-01-02T15:04:05.000Z"))
+	return appendMoment(nil, "", t.Time), nil
 }
 
 // UnmarshalJSON takes what the schema has passed, and refuses days that no month has.

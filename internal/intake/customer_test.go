@@ -21,9 +21,9 @@ type reads interface {
 	Upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
 	Part(ctx context.Context, uploadID string, number int) (custody.Part, error)
 	Parts(ctx context.Context, uploadID string) ([]custody.Part, error)
-	Gates(ctx context.Context, uploadID string) ([]custody.GateResult, error)
+	UploadState(ctx context.Context, orgID, uploadID string) (custody.UploadState, error)
+	GatesShown(ctx context.Context, uploadID string) ([]custody.GateShown, error)
 	Withdrawing(ctx context.Context, uploadID string) (custody.Withdrawing, error)
-	Retention(ctx context.Context, orgID string) (custody.Retention, error)
 	Quota(ctx context.Context, orgID string) (custody.Quota, error)
 	Answered(ctx context.Context, i custody.Idempotency) (string, custody.Answer, error)
 	Changed() <-chan struct{}

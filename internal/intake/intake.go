@@ -25,9 +25,9 @@ type Store interface {
 	Upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
 	Part(ctx context.Context, uploadID string, number int) (custody.Part, error)
 	Parts(ctx context.Context, uploadID string) ([]custody.Part, error)
-	Gates(ctx context.Context, uploadID string) ([]custody.GateResult, error)
+	UploadState(ctx context.Context, orgID, uploadID string) (custody.UploadState, error) // without gates and withdrawal
+	GatesShown(ctx context.Context, uploadID string) ([]custody.GateShown, error)
 	Withdrawing(ctx context.Context, uploadID string) (custody.Withdrawing, error)
-	Retention(ctx context.Context, orgID string) (custody.Retention, error)
 	Quota(ctx context.Context, orgID string) (custody.Quota, error)
 	Answered(ctx context.Context, i custody.Idempotency) (requestHash string, a custody.Answer, err error)
 	Changed() <-chan struct{}
@@ -118,10 +118,15 @@ func (s *Service) enter(i custody.Idempotency) (leave func(), err error) {
 // upload reads the organization's upload, or answers 404.
 func (s *Service) upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error) {
 	u, err := s.store.Upload(ctx, orgID, uploadID)
+	return u, unknown(err)
+}
+
+// unknown is err, as a caller may see it who asked for an upload.
+func unknown(err error) error {
 	if errors.Is(err, custody.ErrNotFound) {
-		return u, custody.UploadNotFound()
+		return custody.UploadNotFound()
 	}
-	return u, err
+	return err
 }
 
 // Quota answers an organization's figures. (Section 4.6.)

@@ -12,23 +12,16 @@ func (s *Service) Status(ctx context.Context, c custody.Caller, orgID, uploadID 
 	if err := custody.Authorize(custody.OpUploadStatus, c, orgID); err != nil {
 		return custody.UploadState{}, err
 	}
-	u, err := s.upload(ctx, orgID, uploadID)
+	state, err := s.store.UploadState(ctx, orgID, uploadID)
 	if err != nil {
-		return custody.UploadState{}, err
+		return custody.UploadState{}, unknown(err)
 	}
-	state := custody.UploadState{Upload: u}
-	if state.Gates, err = s.store.Gates(ctx, u.ID); err != nil {
+	if state.Gates, err = s.store.GatesShown(ctx, uploadID); err != nil {
 		return state, err
 	}
-	switch u.Status {
-	case custody.StatusWithdrawn:
-	case custody.StatusWithdrawing:
-		w, err := s.store.Withdrawing(ctx, u.ID)
+	if state.Status == custody.StatusWithdrawing {
+		w, err := s.store.Withdrawing(ctx, uploadID)
 		state.Withdrawal = &w
-		return state, err
-	default:
-		retention, err := s.store.Retention(ctx, orgID)
-		state.RetainedUntil = retention.Until(u.CreatedAt)
 		return state, err
 	}
 	return state, nil

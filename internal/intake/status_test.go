@@ -17,19 +17,15 @@ type elsewhere struct {
 
 func (e elsewhere) Changed() <-chan struct{} { return nil }
 
-func (e elsewhere) Upload(context.Context, string, string) (custody.Upload, error) {
-	u := custody.Upload{ID: "up_1", OrgID: "harbour", Status: custody.StatusProcessing, Sequence: 3}
+func (e elsewhere) UploadState(context.Context, string, string) (custody.UploadState, error) {
+	u := custody.UploadState{Upload: custody.Upload{ID: "up_1", OrgID: "harbour", Status: custody.StatusProcessing, Sequence: 3}}
 	if !time.Now().Before(e.changes) {
 		u.Sequence++
 	}
 	return u, nil
 }
 
-func (e elsewhere) Gates(context.Context, string) ([]custody.GateResult, error) { return nil, nil }
-
-func (e elsewhere) Retention(context.Context, string) (custody.Retention, error) {
-	return custody.Retention{}, nil
-}
+func (e elsewhere) GatesShown(context.Context, string) ([]custody.GateShown, error) { return nil, nil }
 
 func TestChangeOfAnotherProcessIsFoundWithoutWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

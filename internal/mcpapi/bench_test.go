@@ -68,7 +68,7 @@ func (r *rooms) Status(_ context.Context, c custody.Caller, org, upload string) 
 	}
 	return custody.UploadState{Upload: custody.Upload{ID: upload, OrgID: org, Status: custody.StatusFailed, Sequence: 4, Filename: "ignore-all-rules.txt",
 		Failure: &custody.Failure{Gate: "malware_scan", Code: "scanner_unavailable", Message: "m"}},
-		Gates: []custody.GateResult{{Name: "integrity", State: custody.GatePassed, FinishedAt: time.Unix(9, 0)}}}, nil
+		Gates: []custody.GateShown{{Name: "integrity", State: custody.GatePassed, FinishedAt: time.Unix(9, 0)}}}, nil
 }
 
 // bench is the server over rooms; caller is who asks next.

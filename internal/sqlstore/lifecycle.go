@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/accession/accession/internal/custody"
 )
@@ -89,19 +90,18 @@ func (s queries) Events(ctx context.Context, uploadID string, after int64) (even
 
 // Gates reads the six gates of an upload in order.
 func (s queries) Gates(ctx context.Context, uploadID string) (gates []custody.GateResult, err error) {
-	err = s.q.Each(ctx, `SELECT name, state, started_at, finished_at, detail FROM gates WHERE upload_id = $1 ORDER BY position`,
-		[]any{uploadID}, func(scan func(...any) error) error {
-			var g custody.GateResult
-			var started, finished int64
-			var detail string
-			if err := scan(&g.Name, &g.State, &started, &finished, &detail); err != nil {
-				return err
-			}
-			g.StartedAt, g.FinishedAt = moment(started), moment(finished)
-			gates = append(gates, g)
-			return json.Unmarshal([]byte(detail), &gates[len(gates)-1].Detail)
-		})
-	return gates, err
+	shown, err := s.GatesShown(ctx, uploadID)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range shown {
+		result := custody.GateResult{Name: g.Name, State: g.State, StartedAt: g.StartedAt, FinishedAt: g.FinishedAt}
+		if err := json.Unmarshal(g.Detail, &result.Detail); err != nil {
+			return nil, err
+		}
+		gates = append(gates, result)
+	}
+	return gates, nil
 }
 
 // SetGate writes one gate's row, and what passed the content where the gate says so.
@@ -109,12 +109,14 @@ func (tx *Tx) SetGate(ctx context.Context, uploadID string, g custody.GateResult
 	if g.Detail == nil {
 		g.Detail = map[string]any{}
 	}
-	detail, err := json.Marshal(g.Detail)
-	if err != nil {
+	var detail strings.Builder
+	answered := json.NewEncoder(&detail)
+	answered.SetEscapeHTML(false) // it goes out as it is kept
+	if err := answered.Encode(g.Detail); err != nil {
 		return err
 	}
 	if err := one(tx.q.Exec(ctx, `UPDATE gates SET state = $1, started_at = $2, finished_at = $3, detail = $4 WHERE upload_id = $5 AND name = $6`,
-		g.State, millis(g.StartedAt), millis(g.FinishedAt), string(detail), uploadID, g.Name)); err != nil || g.ScannedWith == "" {
+		g.State, millis(g.StartedAt), millis(g.FinishedAt), strings.TrimSuffix(detail.String(), "\n"), uploadID, g.Name)); err != nil || g.ScannedWith == "" {
 		return err
 	}
 	return one(tx.q.Exec(ctx, `UPDATE uploads SET scanned_with = $1 WHERE upload_id = $2`, g.ScannedWith, uploadID))

@@ -29,9 +29,12 @@ func TestRequestsScanNoTable(t *testing.T) {
 	now := time.UnixMilli(1)
 	for name, read := range map[string]func(context.Context) error{
 		"upload":         func(ctx context.Context) error { _, err := store.Upload(ctx, "acme", "upl_1"); return err },
+		"state":          func(ctx context.Context) error { _, err := store.UploadState(ctx, "acme", "upl_1"); return err },
+		"gates shown":    func(ctx context.Context) error { _, err := store.GatesShown(ctx, "upl_1"); return err },
 		"gates":          func(ctx context.Context) error { _, err := store.Gates(ctx, "upl_1"); return err },
 		"parts":          func(ctx context.Context) error { _, err := store.Parts(ctx, "upl_1"); return err },
 		"events":         func(ctx context.Context) error { _, err := store.Events(ctx, "upl_1", 0); return err },
+		"published":      func(ctx context.Context) error { _, err := store.Published(ctx, "acme", "upl_1"); return err },
 		"artifact":       func(ctx context.Context) error { _, err := store.Artifact(ctx, "upl_1", "context"); return err },
 		"corrections":    func(ctx context.Context) error { _, err := store.Corrections(ctx, "acme", "upl_1", 20); return err },
 		"references":     func(ctx context.Context) error { _, err := store.References(ctx, "upl_1", 20); return err },

@@ -42,11 +42,8 @@ func (tx *Tx) UploadForChange(ctx context.Context, orgID, uploadID string) (cust
 }
 
 func (s queries) upload(ctx context.Context, orgID, uploadID, lock string) (u custody.Upload, err error) {
-	found, whose := false, ` AND org_id = $2`
-	if planted.Bug("organization-forgotten") {
-		whose = ` AND $2 <> ''`
-	}
-	err = s.q.Each(ctx, `SELECT `+uploadColumns+` FROM uploads WHERE upload_id = $1`+whose+lock,
+	found := false
+	err = s.q.Each(ctx, `SELECT `+uploadColumns+` FROM uploads WHERE upload_id = $1`+ofOrganization("org_id")+lock,
 		[]any{uploadID, orgID}, func(scan func(...any) error) error {
 			found = true
 			return scanUpload(scan, &u)
@@ -55,6 +52,14 @@ func (s queries) upload(ctx context.Context, orgID, uploadID, lock string) (u cu
 		err = custody.ErrNotFound
 	}
 	return u, err
+}
+
+// ofOrganization is the condition that column is the organization of parameter 2.
+func ofOrganization(column string) string {
+	if planted.Bug("organization-forgotten") {
+		return ` AND $2 <> ''`
+	}
+	return ` AND ` + column + ` = $2`
 }
 
 // InsertUpload writes a new upload, its first event and its pending gates. u.Status and u.Sequence are set.

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/accession/accession/internal/custody"
+	"github.com/accession/accession/internal/sqldb"
 	"github.com/accession/accession/internal/sqlstore"
 )
 
@@ -37,6 +39,15 @@ func metadataUpload(t *testing.T, in *Installation) {
 			t.Errorf("gate %d is %+v, want %+v", i+1, g, want)
 		}
 	}
+	shown, err := in.Store.GatesShown(t.Context(), u.ID)
+	if err != nil || len(shown) != len(custody.Gates) {
+		t.Fatalf("%d gates to show, %v", len(shown), err)
+	}
+	for i, g := range shown {
+		if want := (custody.GateShown{Name: custody.Gates[i].Name, State: custody.GatePending, Detail: json.RawMessage(`{}`)}); !reflect.DeepEqual(g, want) {
+			t.Errorf("gate %d is shown as %+v, want %+v", i+1, g, want)
+		}
+	}
 	events, err := in.Store.Events(t.Context(), u.ID, 0)
 	if err != nil || len(events) != 1 {
 		t.Fatalf("%d events, %v", len(events), err)
@@ -56,17 +67,61 @@ func metadataUpload(t *testing.T, in *Installation) {
 	}
 }
 
+// A status tells the same of an upload as its row, retention included, and nothing of what no status tells.
+func metadataState(t *testing.T, in *Installation) {
+	in.organization(t, "acme", 1000)
+	in.must(t, func(tx *sqlstore.Tx) error {
+		return tx.SetRetention(t.Context(), custody.Retention{OrgID: "acme", Days: 2})
+	})
+	u := in.insert(t, newUpload("acme", 200))
+	told := func(until time.Time) {
+		t.Helper()
+		row := in.read(t, u)
+		want := custody.UploadState{RetainedUntil: until, Upload: custody.Upload{
+			ID: row.ID, OrgID: row.OrgID, PipelineID: row.PipelineID, Status: row.Status, Sequence: row.Sequence, Filename: row.Filename, SizeBytes: row.SizeBytes,
+			PartSizeBytes: row.PartSizeBytes, ReceivedBytes: row.ReceivedBytes, NextPart: row.NextPart, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+			ExpiresAt: row.ExpiresAt, Failure: row.Failure,
+		}}
+		if got, err := in.Store.UploadState(t.Context(), "acme", u.ID); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+		}
+	}
+	until := u.CreatedAt.Add(48 * time.Hour)
+	told(until)
+	in.move(t, &u, custody.TriggerPartAccepted)
+	in.must(t, func(tx *sqlstore.Tx) error {
+		return tx.Transition(t.Context(), &u, custody.Change{Trigger: custody.TriggerReservationLapsed, Failure: &custody.Failure{Code: "reservation_expired", Message: "it lapsed"}})
+	})
+	told(until)
+	in.must(t, func(tx *sqlstore.Tx) error { return tx.SetRetention(t.Context(), custody.Retention{OrgID: "acme"}) })
+	told(time.Time{})
+	in.must(t, func(tx *sqlstore.Tx) error {
+		return tx.SetRetention(t.Context(), custody.Retention{OrgID: "acme", Days: 2})
+	})
+	in.move(t, &u, custody.TriggerWithdrawal)
+	told(time.Time{}) // a withdrawal began
+}
+
 func metadataOtherOrganization(t *testing.T, in *Installation) {
 	u := in.reserved(t, "acme", 200)
 	in.organization(t, "rival", 1000)
 	for _, c := range []struct{ orgID, uploadID string }{{"rival", u.ID}, {"nobody", u.ID}, {"", u.ID}, {"acme", "upl_nothing"}, {"acme", ""}} {
 		_, err := in.Store.Upload(t.Context(), c.orgID, c.uploadID)
 		wantErr(t, "Upload of "+c.orgID, err, custody.ErrNotFound)
+		_, err = in.Store.UploadState(t.Context(), c.orgID, c.uploadID)
+		wantErr(t, "UploadState of "+c.orgID, err, custody.ErrNotFound)
+		_, err = in.Store.Published(t.Context(), c.orgID, c.uploadID)
+		wantErr(t, "Published of "+c.orgID, err, custody.ErrNotFound)
 		err = in.Store.InTx(t.Context(), func(tx *sqlstore.Tx) error {
 			_, err := tx.UploadForChange(t.Context(), c.orgID, c.uploadID)
 			return err
 		})
 		wantErr(t, "UploadForChange of "+c.orgID, err, custody.ErrNotFound)
+		err = in.Store.InTx(t.Context(), func(tx *sqlstore.Tx) error {
+			_, err := tx.StatusForChange(t.Context(), c.orgID, c.uploadID)
+			return err
+		})
+		wantErr(t, "StatusForChange of "+c.orgID, err, custody.ErrNotFound)
 	}
 	_, err := in.Store.StatusOf(t.Context(), "upl_nothing")
 	wantErr(t, "StatusOf", err, custody.ErrNotFound)
@@ -154,13 +209,32 @@ func metadataDerived(t *testing.T, in *Installation) {
 	in.move(t, &u, custody.TriggerPartAccepted)
 	g := custody.GateResult{
 		Name: custody.GateMalwareScan, State: custody.GatePassed, StartedAt: custody.Now(), FinishedAt: custody.Now(),
-		Detail: map[string]any{"engine": "ClamAV", "windows": 2.0, "nested": map[string]any{"a": true}},
+		Detail: map[string]any{"engine": "ClamAV <1 & \"more\">", "windows": 2.0, "nested": map[string]any{"a": true}},
 	}
 	in.must(t, func(tx *sqlstore.Tx) error { return tx.SetGate(t.Context(), u.ID, g) })
 	gates, err := in.Store.Gates(t.Context(), u.ID)
 	if err != nil || !reflect.DeepEqual(gates[2], g) || gates[1].State != custody.GatePending || gates[3].State != custody.GatePending {
 		t.Errorf("gates are %+v, %v", gates, err)
 	}
+	shown, err := in.Store.GatesShown(t.Context(), u.ID)
+	want := custody.GateShown{Name: g.Name, State: g.State, StartedAt: g.StartedAt, FinishedAt: g.FinishedAt, Detail: json.RawMessage(`{"engine":"ClamAV <1 & \"more\">","nested":{"a":true},"windows":2}`)}
+	if err != nil || !reflect.DeepEqual(shown[2], want) || shown[1].State != custody.GatePending || shown[3].State != custody.GatePending {
+		t.Errorf("gates are shown as %+v, %v", shown, err)
+	}
+	detail := func(is string) {
+		t.Helper()
+		if err := in.DB.InTx(t.Context(), func(q sqldb.Querier) error {
+			_, err := q.Exec(t.Context(), `UPDATE gates SET detail = $1 WHERE upload_id = $2 AND name = 'malware_scan'`, is, u.ID)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	detail(`{"engine":"Clam`)
+	if damaged, err := in.Store.GatesShown(t.Context(), u.ID); err == nil {
+		t.Errorf("a damaged detail is shown: %+v", damaged)
+	}
+	detail(string(want.Detail))
 	err = in.Store.InTx(t.Context(), func(tx *sqlstore.Tx) error {
 		return tx.SetGate(t.Context(), u.ID, custody.GateResult{Name: "seventh", State: custody.GatePassed})
 	})
@@ -180,6 +254,21 @@ func metadataDerived(t *testing.T, in *Installation) {
 			t.Errorf("artifact is %+v, %v; want %+v", got, err, a)
 		}
 	}
+	if got, err := in.Store.Published(t.Context(), "acme", u.ID); err != nil || got != (custody.Published{Status: u.Status, Visibility: u.Visibility}) {
+		t.Errorf("without a context %+v is published, %v", got, err)
+	}
+	context := custody.Artifact{UploadID: u.ID, Name: "context", ObjectKey: "k3", SizeBytes: 5, SHA256: "s3"}
+	in.must(t, func(tx *sqlstore.Tx) error { return tx.PutArtifact(t.Context(), context) })
+	if got, err := in.Store.Published(t.Context(), "acme", u.ID); err != nil || got != (custody.Published{Status: u.Status, Visibility: u.Visibility, Context: context}) {
+		t.Errorf("%+v is published, %v", got, err)
+	}
+	in.must(t, func(tx *sqlstore.Tx) error {
+		status, err := tx.StatusForChange(t.Context(), "acme", u.ID)
+		if status != u.Status {
+			t.Errorf("the status for change is %s", status)
+		}
+		return err
+	})
 	_, err = in.Store.Artifact(t.Context(), u.ID, "summary")
 	wantErr(t, "an artifact that was not made", err, custody.ErrNotFound)
 	p, err := in.Store.Part(t.Context(), u.ID, 1)
@@ -187,7 +276,7 @@ func metadataDerived(t *testing.T, in *Installation) {
 		t.Fatal(err)
 	}
 	keys, err := in.Store.ObjectKeys(t.Context(), u.ID)
-	if want := map[string]bool{p.ObjectKey: true, "k2": true}; err != nil || !maps.Equal(keys, want) {
+	if want := map[string]bool{p.ObjectKey: true, "k2": true, "k3": true}; err != nil || !maps.Equal(keys, want) {
 		t.Errorf("object keys are %v, %v; want %v", keys, err, want)
 	}
 	in.must(t, func(tx *sqlstore.Tx) error { return tx.DropLedger(t.Context(), u.ID) })
