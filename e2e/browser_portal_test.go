@@ -56,7 +56,8 @@ func TestBrowserOperator(t *testing.T) {
 	id := p.submit(text("Pump 2 was replaced in May.", nil))
 	served := s.context("harbour", s.issue("harbour", "ai_reader"), id).want(t, 200, "")
 	canary := decode[struct{ Context struct{ Canary string } }](t, served).Context.Canary
-	s.awaitDeliveries("harbour", "dead", 3)
+	events := count(t, s.database(t, "metadata.db"), `SELECT COUNT(*) FROM status_events WHERE upload_id = $1`, id)
+	s.awaitDeliveries("harbour", "dead", events) // all of them: the flow counts them
 	s.visit(t, "operator", "HOOK="+hook.URL+"/pier", "UPLOAD="+id, "CANARY="+canary)
 
 	quota := s.do(call{method: "GET", path: "/admin/organizations/harbour/quota", bearer: adminToken}).want(t, 200, "")

@@ -92,18 +92,25 @@ func (d *troubled) initiating() call {
 	}
 }
 
+// ready is the answer of /readyz once it is 200: what broke inside may take a moment to be made anew, and a busy machine longer over a
+// check than it may.
+func (d *troubled) ready() reply {
+	d.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		r := d.do(call{method: "GET", path: "/readyz"})
+		if r.Status == 200 {
+			return r
+		}
+		if time.Now().After(end) {
+			d.t.Fatalf("not ready: %s", r.Raw)
+		}
+	}
+}
+
 // wantRecovery: without a restart, and with the same credential.
 func (d *troubled) wantRecovery() {
 	d.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // what broke inside may take a moment to be made anew
-		r := d.do(call{method: "GET", path: "/readyz"})
-		if r.Status == 200 {
-			break
-		}
-		if time.Now().After(end) {
-			d.t.Fatalf("not ready again: %s", r.Raw)
-		}
-	}
+	d.ready()
 	id := d.send("note.txt", "text/plain", note("far-safe"))
 	d.wantReady(id)
 	d.withdraw(d.upload).want(d.t, 200, "")
@@ -145,7 +152,7 @@ func TestAFullStorageRoot(t *testing.T) {
 	d.wantReady(kept)
 	empty := fill(t, disk)
 	d.do(d.put(byPath, d.upload, 1, client.NewIdempotencyKey(), make([]byte, 1))).want(t, 507, "storage_full")
-	r := d.do(call{method: "GET", path: "/readyz"}).want(t, 200, "")
+	r := d.ready()
 	if !bytes.Contains(r.Raw, []byte(`"room":"failing"`)) || !bytes.Contains(r.Raw, []byte(`"disk":"ok"`)) {
 		t.Errorf("readyz: %s", r.Raw)
 	}
@@ -160,8 +167,14 @@ func TestADiskThatBecomesReadOnly(t *testing.T) {
 	d := trouble(t, options{flags: []string{"--blobs", filepath.Join(disk, "blobs")}})
 	remount := func(flags uintptr) {
 		t.Helper()
-		if err := unix.Mount("", disk, "", unix.MS_REMOUNT|flags, ""); err != nil {
-			t.Fatal(err)
+		for end := time.Now().Add(time.Minute); ; { // not while a check of /readyz still has its file open
+			err := unix.Mount("", disk, "", unix.MS_REMOUNT|flags, "")
+			if err == nil {
+				return
+			}
+			if err != unix.EBUSY || time.Now().After(end) {
+				t.Fatal(err)
+			}
 		}
 	}
 	remount(unix.MS_RDONLY)

@@ -20,7 +20,7 @@ func (s *service) terminate() {
 
 func TestReadinessFailsBeforeRequestsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{flags: []string{"--drain-delay", "6s"}})
+	s := start(t, options{flags: []string{"--drain-delay", "1m"}}) // all that is asked below has to come before its end
 	p := s.partner("harbour")
 	begun := p.initiate("early.txt", "text/plain", 10)
 	gone := p.initiate("gone.txt", "text/plain", 10)

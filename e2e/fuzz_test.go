@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -49,8 +48,8 @@ func TestFuzzedContract(t *testing.T) {
 		}
 	}
 	web := &http.Client{
-		Timeout:       30 * time.Second,
-		Transport:     &http.Transport{MaxIdleConnsPerHost: fuzzWorkers, ExpectContinueTimeout: 30 * time.Second, DisableCompression: true},
+		Timeout:       2 * faultPatience, // whoever waits longer hangs
+		Transport:     &http.Transport{MaxIdleConnsPerHost: fuzzWorkers, ExpectContinueTimeout: faultPatience, DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(web.CloseIdleConnections)
@@ -132,7 +131,7 @@ var generalHeaders = []string{
 
 func (g *grounds) judge(ctx context.Context, r fuzzed, resp *http.Response, body []byte) error {
 	status := resp.StatusCode
-	if status >= 500 {
+	if status >= 500 && (r.op.id != "getReadiness" || status != 503) { // a busy machine may take longer over a check than it may
 		return fmt.Errorf("a failure of the service")
 	}
 	if bytes.Contains(body, []byte("goroutine ")) || bytes.Contains(body, []byte(".go:")) {

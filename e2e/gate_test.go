@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/accession/accession/internal/custody"
 )
@@ -111,7 +112,7 @@ func TestUnreadableDocumentsAreRejected(t *testing.T) {
 
 func TestMissingTesseractIsTriedAgainAndFails(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{env: []string{"PATH=" + t.TempDir()}, flags: []string{"--gate-deadlines", "extraction=20s"}})
+	s := start(t, options{env: []string{"PATH=" + t.TempDir()}, flags: []string{"--gate-deadlines", "extraction=1m"}}) // the first attempt draws a page, and must leave time for another
 	p := s.partner("harbour")
 	pdf := scannedPDF(t)
 	id := p.send("record.pdf", "application/pdf", pdf)
@@ -260,18 +261,24 @@ func TestProgressIsSeenPageByPage(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{env: []string{"ACCESSION_RATE_LIMITS=off"}})
 	p := s.partner("harbour")
+	db := s.database(t, "metadata.db")
+	// A progress is no event, so nobody can wait for it: what comes after the first is not kept before that was seen.
+	mustExec(t, db, `CREATE TRIGGER first_page BEFORE UPDATE ON gates WHEN OLD.name = 'extraction' AND json_extract(OLD.detail, '$.pages_done') = 1
+		BEGIN SELECT RAISE(ABORT, 'nobody has asked yet'); END`)
 	id := p.send("record.pdf", "application/pdf", scannedPDF(t))
 	p.awaitGate(id, "extraction", "running")
-	for { // a progress is no event, so nobody can wait for it
+	for deadline := time.Now().Add(faultPatience); ; {
 		st := p.status(id)
-		if custody.Status(st.Status).Terminal() {
-			t.Fatal("no progress was shown before the end")
+		if custody.Status(st.Status).Terminal() || time.Now().After(deadline) {
+			t.Fatalf("no progress was shown: %+v", st)
 		}
 		if done, ok := st.Gates[3].Detail["pages_done"].(float64); ok && st.Gates[3].State == "running" {
-			if done < 1 || done > 4 || st.Gates[3].Detail["pages"] != float64(4) {
+			if done != 1 || st.Gates[3].Detail["pages"] != float64(4) {
 				t.Errorf("progress: %+v", st.Gates[3])
 			}
-			return
+			break
 		}
 	}
+	mustExec(t, db, `DROP TRIGGER first_page`)
+	p.wantReady(id)
 }

@@ -40,8 +40,12 @@ func TestKeysRotateWhileDocumentsComeAndAreRead(t *testing.T) {
 	s.wantCLI(0, "", "backup", "--data", s.data, "--out", out)
 	p.withdraw(ids[1]).want(t, 200, "")
 
-	var loading sync.WaitGroup
-	stop, sent := make(chan struct{}), make(chan string, 1000)
+	var (
+		loading sync.WaitGroup
+		mu      sync.Mutex
+		sent    []string
+	)
+	stop, begun := make(chan struct{}), make(chan struct{}, 1)
 	for n := range 2 {
 		loading.Go(func() {
 			for i := 0; ; i++ {
@@ -50,12 +54,19 @@ func TestKeysRotateWhileDocumentsComeAndAreRead(t *testing.T) {
 					return
 				default:
 				}
-				sent <- p.send("note.txt", "text/plain", note(fmt.Sprintf("beside-%d-%d", n, i)))
+				id := p.send("note.txt", "text/plain", note(fmt.Sprintf("beside-%d-%d", n, i)))
+				mu.Lock()
+				sent = append(sent, id)
+				mu.Unlock()
+				select {
+				case begun <- struct{}{}:
+				default:
+				}
 				s.context("harbour", reader, ids[0]).want(t, 200, "")
 			}
 		})
 	}
-	<-sent
+	<-begun
 	stdout, _ := s.wantCLI(0, "", "keys", "rotate", "--json")
 	if o := object(t, stdout); o["retired_keys"] != float64(1) || o["rewrapped_keys"].(float64) < 2 {
 		t.Errorf("rotation: %s", stdout)
@@ -68,7 +79,6 @@ func TestKeysRotateWhileDocumentsComeAndAreRead(t *testing.T) {
 	}
 	close(stop)
 	loading.Wait()
-	close(sent)
 	now := keyLines(t, s.data)
 	if len(now) != 1 || now[0] == old[0] {
 		t.Fatalf("%d keys in the file, the old one among them: %v", len(now), slices.Contains(now, old[0]))
@@ -79,11 +89,11 @@ func TestKeysRotateWhileDocumentsComeAndAreRead(t *testing.T) {
 		}
 	}
 	s.kill()
-	s = start(t, options{data: s.data})
+	s = start(t, options{data: s.data, flags: []string{"--rate-limits", "off"}})
 	if got := s.served("harbour", reader, ids[0]); got != was {
 		t.Errorf("after the rotation: %q, was %q", got, was)
 	}
-	for id := range sent {
+	for _, id := range sent {
 		partner{s, "harbour", p.token}.wantReady(id)
 	}
 	s.kill()
@@ -144,13 +154,27 @@ func TestKeyRotationSurvivesItsDeath(t *testing.T) {
 	if first < 0 || slices.Index(points, "keystore: before retire") < first || strings.Count(strings.Join(points, ";"), "keyfile: after folder sync") != 2 {
 		t.Fatalf("crash points of a rotation: %q", points)
 	}
+	// What the service does beside it passes points, too, more of them in one rotation than in another: the last places may be none.
+	var mu sync.Mutex
+	died := map[string]bool{}
+	t.Cleanup(func() { // after all of them
+		for _, name := range points[first:] {
+			if !died[name] && !t.Failed() {
+				t.Errorf("no rotation died at %q", name)
+			}
+		}
+	})
 	for at := range len(points) - first {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			t.Parallel()
 			hit, data, dead := attempt(t, fmt.Sprintf("keyfile: before create+%d", at))
 			if !dead {
-				t.Fatalf("it lived, and passed %q", hit)
+				t.Logf("it lived, with all its %d points behind it", at)
+				return
 			}
+			mu.Lock()
+			died[hit[len(hit)-1]] = true
+			mu.Unlock()
 			t.Log(hit[len(hit)-1])
 			after := start(t, options{data: data})
 			if got := after.served("harbour", reader, id); got != was {

@@ -160,7 +160,7 @@ func TestServiceSpeaksTLSAndTakesRenewedCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	binary := noise(5*65536+7, 91)
 	sending := client.NewTransfer("harbour", client.InitiateRequest{Filename: "noise.bin", ContentType: "application/octet-stream", SizeBytes: int64(len(binary)), Consent: client.Consent{

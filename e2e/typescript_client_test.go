@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,13 +112,17 @@ func TestTypeScriptClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		_, port, err := net.SplitHostPort(freeAddress(t))
+		if err != nil {
+			t.Fatal(err)
+		}
 		limited := start(t, options{env: []string{"ACCESSION_RATE_LIMITS=read=1/1"}})
 		oauth := s.oauthClient("harbour", "solution_company_upload")
 		n.want(0, []string{
 			"ACCESSION_URL=" + s.url, "ACCESSION_ORG=harbour", "ACCESSION_KEY=" + p.token, "ACCESSION_READER_KEY=" + s.issue("harbour", "ai_reader"),
 			"ACCESSION_CLIENT_ID=" + oauth.id, "ACCESSION_CLIENT_SECRET=" + oauth.secret,
 			"ACCESSION_LIMITED_URL=" + limited.url, "ACCESSION_LIMITED_KEY=" + limited.issue("harbour", "solution_company_upload"),
-			"WEBHOOK_SECRET=" + secret, "ACCESSION_DELIVERY=" + string(delivery),
+			"WEBHOOK_SECRET=" + secret, "ACCESSION_DELIVERY=" + string(delivery), "WEBHOOK_PORT=" + port,
 		}, "npm", "test")
 	})
 	t.Run("it goes on after both died", n.resumesAfterBothDied)

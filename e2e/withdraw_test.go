@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/accession/accession/client"
@@ -247,11 +249,12 @@ func TestPartInFlightDuringWithdrawalLeavesNothing(t *testing.T) {
 			withdrawn, withdrawErr = s.try(p.withdrawing(id, client.NewIdempotencyKey(), "race"))
 		})
 		both.Wait()
-		if sendErr != nil || withdrawErr != nil {
+		// Refused before its bytes are in, a part may lose the answer with its connection, if the sender is held up.
+		if cut := errors.Is(sendErr, syscall.ECONNRESET) || errors.Is(sendErr, syscall.EPIPE); sendErr != nil && !cut || withdrawErr != nil {
 			t.Fatal(sendErr, withdrawErr)
 		}
 		withdrawn.want(t, 200, "")
-		if sent.Status != http.StatusOK && sent.Code != "upload_not_receiving" {
+		if sendErr == nil && sent.Status != http.StatusOK && sent.Code != "upload_not_receiving" {
 			t.Errorf("round %d: part %d %s", round, sent.Status, sent.Raw)
 		}
 		if st := p.status(id); st.Status != "WITHDRAWN" {

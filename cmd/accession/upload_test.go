@@ -27,7 +27,7 @@ func TestUploadFollowsTheGates(t *testing.T) {
 			t.Errorf("gate %s is not on exactly one line:\n%s", gate, got.stdout)
 		}
 	}
-	if !regexp.MustCompile(`\d\d:\d\d:\d\d  passed +malware_scan +0\.\d s +checked bytes 196613`).MatchString(got.stdout) {
+	if !regexp.MustCompile(`\d\d:\d\d:\d\d  passed +malware_scan +(\d\.\d s|[\dhm]+s) +checked bytes 196613`).MatchString(got.stdout) {
 		t.Errorf("no time, state or detail:\n%s", got.stdout)
 	}
 	if strings.Contains(got.stdout+got.stderr, "\x1b") {

@@ -19,8 +19,7 @@ await flow(async (b) => {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   const block = page.locator('.code', { hasText: 'export ACCESSION_URL' });
   await block.getByRole('button', { name: 'Copy' }).focus();
-  await page.keyboard.press('Enter');
-  await block.getByRole('button', { name: 'Copied' }).waitFor();
+  await b.glimpse(page, '.code button', 'Copied', () => page.keyboard.press('Enter'));
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   assert.ok(copied.includes(`ACCESSION_URL=${url}`) && copied.endsWith('\n'), `copied ${copied}`);
   await b.look(page, 'docs-upload');

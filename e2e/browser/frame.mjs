@@ -26,7 +26,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export const widths = [360, 1440]
 export const schemes = ['light', 'dark']
 // A condition is waited for this long, in milliseconds; a loaded machine is slow.
-const patience = 45_000
+const patience = 120_000
 
 export async function flow(work) {
   await mkdir(screenshots, { recursive: true })
@@ -112,6 +112,17 @@ class Browsing {
 
   async shot(page, called) {
     await page.screenshot({ path: join(screenshots, `${called}.png`), fullPage: true, animations: 'disabled' })
+  }
+
+  // What act makes a page show for a moment only, such as "Copied.". The page itself looks for it: this process may be held up for longer.
+  async glimpse(page, selector, text, act) {
+    await page.evaluate(([selector, text]) => {
+      window.glimpsed = false
+      new MutationObserver(() => { window.glimpsed ||= [...document.querySelectorAll(selector)].some((e) => e.textContent === text) })
+        .observe(document.body, { subtree: true, childList: true, characterData: true })
+    }, [selector, text])
+    await act()
+    await page.waitForFunction(() => window.glimpsed)
   }
 
   // Presses Tab until target (a locator) has the focus.

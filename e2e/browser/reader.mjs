@@ -65,8 +65,7 @@ await flow(async (b) => {
   assert.equal(await servings.getByText('this one').count(), 1)
 
   // The whole as JSON: copied, and as a file.
-  await page.getByRole('button', { name: 'Copy as JSON' }).click()
-  await page.getByText('Copied.').waitFor()
+  await b.glimpse(page, '[role=status]', 'Copied.', () => page.getByRole('button', { name: 'Copy as JSON' }).click())
   const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()))
   assert.equal(copied.upload_id, UPLOAD)
   assert.equal(copied.record_id, recordId)

@@ -26,10 +26,20 @@ import (
 // fault handles a request instead of the service; pass hands it on.
 type fault func(w http.ResponseWriter, r *http.Request, pass http.HandlerFunc)
 
+// patient is longer than a machine that is busy with other tests keeps anybody waiting. A store is hasty where it meets silence: what
+// that test does before and after, a patient one does.
+const (
+	patient = 2 * time.Minute
+	hasty   = 5 * time.Second
+)
+
 // brokenS3 is a way to a real service on which requests meet faults.
 type brokenS3 struct {
-	*blobstore.S3
-	front *httptest.Server
+	*blobstore.S3 // patient
+	server        *s3server.Server
+	address       blobstore.S3Address
+	front         *httptest.Server
+
 	mu    sync.Mutex
 	hits  int
 	match func(*http.Request) bool
@@ -37,10 +47,9 @@ type brokenS3 struct {
 	fault fault
 }
 
-// newBrokenS3 gives up on what is silent for 500 ms.
 func newBrokenS3(t *testing.T, server *s3server.Server) *brokenS3 {
 	t.Helper()
-	b := &brokenS3{}
+	b := &brokenS3{server: server}
 	back := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: server.Address})
 	back.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	b.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,16 +68,24 @@ func newBrokenS3(t *testing.T, server *s3server.Server) *brokenS3 {
 		back.ServeHTTP(w, r)
 	}))
 	t.Cleanup(b.front.Close)
-	address, err := blobstore.ParseS3("s3://" + server.Bucket(t, minio.MakeBucketOptions{}) + "?path_style=true&region=us-east-1&endpoint=" + b.front.URL)
+	var err error
+	b.address, err = blobstore.ParseS3("s3://" + server.Bucket(t, minio.MakeBucketOptions{}) + "?path_style=true&region=us-east-1&endpoint=" + b.front.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.S3, err = blobstore.OpenS3(t.Context(), "staging", address, blobstore.S3Options{AccessKeyID: server.AccessKey, SecretAccessKey: server.SecretKey, Stall: 3 * time.Second}) // of a machine that is busy with other tests
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
+	b.S3 = b.waiting(t, patient)
 	return b
+}
+
+// waiting is a store there that gives up on what is silent for so long.
+func (b *brokenS3) waiting(t *testing.T, stall time.Duration) *blobstore.S3 {
+	t.Helper()
+	s, err := blobstore.OpenS3(t.Context(), "staging", b.address, blobstore.S3Options{AccessKeyID: b.server.AccessKey, SecretAccessKey: b.server.SecretKey, Stall: stall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 const always = 1 << 30
@@ -158,17 +175,25 @@ func lie(w http.ResponseWriter, r *http.Request, _ http.HandlerFunc) {
 
 var dataKey = bytes.Repeat([]byte{7}, 32)
 
-func (b *brokenS3) seal(ctx context.Context, key string, content []byte) error {
-	return blobstore.Seal(ctx, b, key, dataKey, nil, bytes.NewReader(content), int64(len(content)))
+func sealIn(ctx context.Context, s *blobstore.S3, key string, content []byte) error {
+	return blobstore.Seal(ctx, s, key, dataKey, nil, bytes.NewReader(content), int64(len(content)))
 }
 
-func (b *brokenS3) read(ctx context.Context, key string) ([]byte, error) {
-	r, err := blobstore.OpenSealed(ctx, b, key, dataKey, nil)
+func readFrom(ctx context.Context, s *blobstore.S3, key string) ([]byte, error) {
+	r, err := blobstore.OpenSealed(ctx, s, key, dataKey, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	return io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
+}
+
+func (b *brokenS3) seal(ctx context.Context, key string, content []byte) error {
+	return sealIn(ctx, b.S3, key, content)
+}
+
+func (b *brokenS3) read(ctx context.Context, key string) ([]byte, error) {
+	return readFrom(ctx, b.S3, key)
 }
 
 func (b *brokenS3) keys(t *testing.T) (keys []string) {
@@ -189,19 +214,20 @@ func TestS3WritesThroughFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		times int
 		fault fault
+		stall time.Duration
 		want  error
 		tries int // PUT requests
 	}{
-		"throttled for a moment":      {2, refuse(503, "SlowDown"), nil, 3},
-		"429 for a moment":            {1, refuse(429, "TooManyRequests"), nil, 2},
-		"throttled for good":          {always, refuse(503, "SlowDown"), blobstore.ErrUnavailable, 3},
-		"not allowed":                 {always, refuse(403, "AccessDenied"), blobstore.ErrUnavailable, 1},
-		"full":                        {always, refuse(507, "XMinioStorageFull"), blobstore.ErrNoSpace, 1},
-		"reset before the body":       {1, reset(0), nil, 2},
-		"reset in the body":           {1, reset(1 << 20), blobstore.ErrUnavailable, 1},
-		"half-open":                   {1, silent, blobstore.ErrUnavailable, 1},
-		"the answer is lost":          {1, answerLost, blobstore.ErrUnavailable, 1},
-		"taken by somebody meanwhile": {1, refuse(412, "PreconditionFailed"), blobstore.ErrExists, 1},
+		"throttled for a moment":      {2, refuse(503, "SlowDown"), patient, nil, 3},
+		"429 for a moment":            {1, refuse(429, "TooManyRequests"), patient, nil, 2},
+		"throttled for good":          {always, refuse(503, "SlowDown"), patient, blobstore.ErrUnavailable, 3},
+		"not allowed":                 {always, refuse(403, "AccessDenied"), patient, blobstore.ErrUnavailable, 1},
+		"full":                        {always, refuse(507, "XMinioStorageFull"), patient, blobstore.ErrNoSpace, 1},
+		"reset before the body":       {1, reset(0), patient, nil, 2},
+		"reset in the body":           {1, reset(1 << 20), patient, blobstore.ErrUnavailable, 1},
+		"half-open":                   {1, silent, hasty, blobstore.ErrUnavailable, 1},
+		"the answer is lost":          {1, answerLost, patient, blobstore.ErrUnavailable, 1},
+		"taken by somebody meanwhile": {1, refuse(412, "PreconditionFailed"), patient, blobstore.ErrExists, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +236,7 @@ func TestS3WritesThroughFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.strike(c.times, method(http.MethodPut), c.fault)
-			err := b.seal(t.Context(), "uploads/a", threeBlocks)
+			err := sealIn(t.Context(), b.waiting(t, c.stall), "uploads/a", threeBlocks)
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -245,18 +271,19 @@ func TestS3ReadsThroughFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		times int
 		fault fault
+		stall time.Duration
 		want  error
 	}{
-		"throttled for a moment": {2, refuse(503, "SlowDown"), nil},
-		"reset for a moment":     {1, reset(0), nil},
-		"cut for a moment":       {2, answerCut(false), nil},
-		"stalled for a moment":   {1, answerCut(true), nil},
-		"half-open for a moment": {1, silent, nil},
-		"throttled":              {always, refuse(503, "SlowDown"), blobstore.ErrUnavailable},
-		"cut":                    {always, answerCut(false), blobstore.ErrUnavailable},
-		"stalled":                {always, answerCut(true), blobstore.ErrUnavailable},
-		"half-open":              {always, silent, blobstore.ErrUnavailable},
-		"the bucket is gone":     {always, refuse(404, "NoSuchBucket"), blobstore.ErrUnavailable},
+		"throttled for a moment": {2, refuse(503, "SlowDown"), patient, nil},
+		"reset for a moment":     {1, reset(0), patient, nil},
+		"cut for a moment":       {2, answerCut(false), patient, nil},
+		"stalled for a moment":   {1, answerCut(true), 2 * hasty, nil},
+		"half-open for a moment": {1, silent, 2 * hasty, nil},
+		"throttled":              {always, refuse(503, "SlowDown"), patient, blobstore.ErrUnavailable},
+		"cut":                    {always, answerCut(false), patient, blobstore.ErrUnavailable},
+		"stalled":                {always, answerCut(true), hasty, blobstore.ErrUnavailable},
+		"half-open":              {always, silent, hasty, blobstore.ErrUnavailable},
+		"the bucket is gone":     {always, refuse(404, "NoSuchBucket"), patient, blobstore.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -265,7 +292,7 @@ func TestS3ReadsThroughFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.strike(c.times, method(http.MethodGet), c.fault)
-			got, err := b.read(t.Context(), "a")
+			got, err := readFrom(t.Context(), b.waiting(t, c.stall), "a")
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || errors.Is(err, blobstore.ErrCorrupt) || errors.Is(err, blobstore.ErrNotFound) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -289,17 +316,18 @@ func TestS3DeletesThroughFaults(t *testing.T) {
 		times int
 		match func(*http.Request) bool
 		fault fault
+		stall time.Duration
 		want  error
 	}{
-		"throttled for a moment":    {2, deleting, refuse(503, "SlowDown"), nil},
-		"the answer is lost":        {1, deleting, answerLost, nil},
-		"a lie":                     {always, deleting, lie, blobstore.ErrNotEmpty},
-		"not allowed":               {always, deleting, refuse(403, "AccessDenied"), blobstore.ErrNotEmpty},
-		"half-open":                 {always, deleting, silent, blobstore.ErrNotEmpty},
-		"the listing is throttled":  {always, listing, refuse(503, "SlowDown"), blobstore.ErrUnavailable},
-		"the listing is cut":        {always, listing, answerCut(false), blobstore.ErrUnavailable},
-		"the listing is not there":  {always, listing, refuse(404, "NoSuchBucket"), blobstore.ErrUnavailable},
-		"the listing is not for us": {always, listing, refuse(403, "AccessDenied"), blobstore.ErrUnavailable},
+		"throttled for a moment":    {2, deleting, refuse(503, "SlowDown"), patient, nil},
+		"the answer is lost":        {1, deleting, answerLost, patient, nil},
+		"a lie":                     {always, deleting, lie, patient, blobstore.ErrNotEmpty},
+		"not allowed":               {always, deleting, refuse(403, "AccessDenied"), patient, blobstore.ErrNotEmpty},
+		"half-open":                 {always, deleting, silent, hasty, blobstore.ErrNotEmpty},
+		"the listing is throttled":  {always, listing, refuse(503, "SlowDown"), patient, blobstore.ErrUnavailable},
+		"the listing is cut":        {always, listing, answerCut(false), patient, blobstore.ErrUnavailable},
+		"the listing is not there":  {always, listing, refuse(404, "NoSuchBucket"), patient, blobstore.ErrUnavailable},
+		"the listing is not for us": {always, listing, refuse(403, "AccessDenied"), patient, blobstore.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -309,8 +337,9 @@ func TestS3DeletesThroughFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			store := b.waiting(t, c.stall)
 			b.strike(c.times, c.match, c.fault)
-			_, purgeErr := blobstore.Purge(t.Context(), b.S3, "uploads/upl_1/")
+			_, purgeErr := blobstore.Purge(t.Context(), store, "uploads/upl_1/")
 			b.strike(0, nil, nil)
 			left := len(b.keys(t))
 			if !errors.Is(purgeErr, c.want) || (purgeErr == nil) != (left == 0) {
@@ -324,7 +353,7 @@ func TestS3DeletesThroughFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.strike(c.times, c.match, c.fault)
-			if err := b.Delete(t.Context(), "single"); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			if err := store.Delete(t.Context(), "single"); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Errorf("delete: %v, want %v", err, c.want)
 			}
 		})

@@ -26,7 +26,7 @@ func newS3Transport(stall time.Duration) *http.Transport {
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   stall,
 		ResponseHeaderTimeout: stall,
-		ExpectContinueTimeout: min(time.Second, stall),
+		ExpectContinueTimeout: min(stall, max(time.Second, stall/10)),
 		IdleConnTimeout:       20 * time.Second,
 		MaxIdleConnsPerHost:   64,
 		WriteBufferSize:       64 << 10,

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -24,14 +23,13 @@ test("the snippets of the README run", async (t) => {
   for (const [i, { title, code }] of snippets.entries()) {
     const file = join(folder, `${i}.mjs`);
     await writeFile(file, code);
-    const port = await freePort();
-    const child = spawn(process.execPath, [file], { cwd: folder, env: { ...process.env, FILE: "record.txt", PORT: String(port) }, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [file], { cwd: folder, env: { ...process.env, FILE: "record.txt", PORT: env("WEBHOOK_PORT") }, stdio: ["ignore", "pipe", "pipe"] });
     t.after(() => child.kill());
     let [out, errors] = ["", ""];
     child.stdout.on("data", (chunk) => (out += chunk));
     child.stderr.on("data", (chunk) => (errors += chunk));
     if (title === "Webhooks") {
-      await receives(port, child);
+      await receives(child);
       child.kill();
       await once(child, "close");
       assert.match(out, /^upl_\w+ \d+ [A-Z]+\n$/, errors);
@@ -44,9 +42,9 @@ test("the snippets of the README run", async (t) => {
 });
 
 /** Posts to the snippet what the service posted to the test. */
-async function receives(port, child) {
+async function receives(child) {
   const { headers, body } = JSON.parse(env("ACCESSION_DELIVERY"));
-  const post = (content) => fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body: Buffer.from(content, "base64") });
+  const post = (content) => fetch(`http://127.0.0.1:${env("WEBHOOK_PORT")}/`, { method: "POST", headers, body: Buffer.from(content, "base64") });
   let first;
   while (!first) {
     assert.equal(child.exitCode, null, "the snippet ended");
@@ -55,13 +53,4 @@ async function receives(port, child) {
   const again = await post(body);
   const forged = await post(Buffer.from("{}").toString("base64"));
   assert.deepEqual([first.status, again.status, forged.status], [202, 409, 400]);
-}
-
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
 }

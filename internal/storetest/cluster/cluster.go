@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/accession/accession/internal/storetest/port"
 )
 
 // FolderPrefix begins the name of each cluster's folder in the memory file system.
@@ -31,9 +33,11 @@ const Role = "accession_test"
 // Cluster is one PostgreSQL server with databases of its own.
 type Cluster struct {
 	dir, bin string
-	port     int
+	address  string              // where the server listens, HOST:PORT; "" before its first start
+	free     func()              // gives the port back
 	account  *syscall.Credential // nil: this process's own
 	server   *exec.Cmd
+	exited   chan struct{} // closed when server is gone
 	log      *os.File
 	made     atomic.Int64
 
@@ -142,14 +146,14 @@ func Command(ctx context.Context, url, name string, args ...string) (*exec.Cmd, 
 }
 
 // Address is where the server listens, HOST:PORT.
-func (c *Cluster) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)) }
+func (c *Cluster) Address() string { return c.address }
 
 func (c *Cluster) url(role, database string) string {
 	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", role, c.Address(), database)
 }
 
 func (c *Cluster) administer(statements ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.url("postgres", "postgres"))
 	if err != nil {
@@ -246,33 +250,48 @@ func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Up starts the server and returns once it answers; after Down on the same port.
+// patience is for a machine that is busy with much else.
+const patience = 2 * time.Minute
+
+// Up starts the server and returns once it answers; after Down on the same port, which nobody else gets in between.
 func (c *Cluster) Up() error {
-	if c.port == 0 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		c.port = l.Addr().(*net.TCPAddr).Port
-		if err := l.Close(); err != nil {
+	if c.address == "" {
+		var err error
+		if c.address, c.free, err = port.Keep(); err != nil {
 			return err
 		}
 	}
-	cmd := c.command("postgres", "-D", c.data(), "-p", strconv.Itoa(c.port), "-k", "", "-h", "127.0.0.1",
+	host, number, err := net.SplitHostPort(c.address)
+	if err != nil {
+		return err
+	}
+	cmd := c.command("postgres", "-D", c.data(), "-p", number, "-k", "", "-h", host,
 		"-c", "fsync=off", "-c", "full_page_writes=off", "-c", "shared_buffers=64MB", "-c", "max_connections=200",
 		"-c", "autovacuum_naptime=1d", "-c", "deadlock_timeout=100ms", "-c", "log_min_messages=fatal", "-c", "log_min_error_statement=fatal")
 	cmd.Stdout, cmd.Stderr = c.log, c.log
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	c.server = cmd
-	var err error
-	for range 200 {
-		if err = c.command("pg_isready", "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(c.port)).Run(); err == nil {
+	exited := make(chan struct{})
+	c.server, c.exited = cmd, exited
+	go func() {
+		_ = cmd.Wait() // its exit code says how it was told to end
+		close(exited)
+	}()
+	for began := time.Now(); time.Since(began) < patience; {
+		if err = c.command("pg_isready", "-q", "-h", host, "-p", number).Run(); err == nil {
 			return nil
 		}
-		time.Sleep(25 * time.Millisecond) // pg_isready is how PostgreSQL says it
+		select {
+		case <-exited:
+			return c.notStarted(err)
+		case <-time.After(25 * time.Millisecond): // pg_isready is how PostgreSQL says it
+		}
 	}
+	return c.notStarted(err)
+}
+
+func (c *Cluster) notStarted(err error) error {
 	said, _ := os.ReadFile(filepath.Join(c.dir, "log"))
 	return fmt.Errorf("the server does not start: %w: %s", err, said)
 }
@@ -283,13 +302,19 @@ func (c *Cluster) Down() error {
 		return nil
 	}
 	err := c.server.Process.Signal(syscall.SIGQUIT)
-	_ = c.server.Wait() // its exit code says how it was told to end
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil // it could not start
+	}
+	<-c.exited
 	c.server = nil
 	return err
 }
 
 func (c *Cluster) end() error {
 	err := c.Down()
+	if c.free != nil {
+		c.free()
+	}
 	if c.log != nil {
 		err = errors.Join(err, c.log.Close())
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/accession/accession/internal/storetest/port"
 )
 
 // Server is a running service, stopped when the test ends.
@@ -37,14 +38,12 @@ type Server struct {
 // fails.
 func New(t testing.TB) *Server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, free, err := port.Keep() // also while the service is stopped
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Address: l.Addr().String(), AccessKey: "accession-test", SecretKey: "a-secret-for-tests-only", Folder: t.TempDir(), Versions: t.TempDir()}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(free)
+	s := &Server{Address: address, AccessKey: "accession-test", SecretKey: "a-secret-for-tests-only", Folder: t.TempDir(), Versions: t.TempDir()}
 	s.Client, err = minio.New(s.Address, &minio.Options{Creds: credentials.NewStaticV4(s.AccessKey, s.SecretKey, ""), Region: "us-east-1", TrailingHeaders: true, MaxRetries: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +68,7 @@ func (s *Server) Start(t testing.TB) {
 		_ = s.cmd.Wait() // killed, or told below that it ended
 		close(exited)
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for {
 		if _, err := s.Client.ListBuckets(ctx); err == nil {
