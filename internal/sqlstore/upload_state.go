@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/accession/accession/internal/custody"
 )
@@ -43,7 +44,7 @@ func (s queries) GatesShown(ctx context.Context, uploadID string) ([]custody.Gat
 		var started, finished int64
 		var detail string
 		err := scan(&g.Name, &g.State, &started, &finished, &detail)
-		if err == nil && !json.Valid([]byte(detail)) {
+		if err == nil && (!strings.HasPrefix(detail, "{") || !json.Valid([]byte(detail))) {
 			err = fmt.Errorf("gate %s of %s: its detail is damaged", g.Name, uploadID)
 		}
 		g.StartedAt, g.FinishedAt, g.Detail = moment(started), moment(finished), json.RawMessage(detail)

@@ -230,9 +230,11 @@ func metadataDerived(t *testing.T, in *Installation) {
 			t.Fatal(err)
 		}
 	}
-	detail(`{"engine":"Clam`)
-	if damaged, err := in.Store.GatesShown(t.Context(), u.ID); err == nil {
-		t.Errorf("a damaged detail is shown: %+v", damaged)
+	for _, damaged := range []string{`{"engine":"Clam`, `[1]`, ``} {
+		detail(damaged)
+		if shown, err := in.Store.GatesShown(t.Context(), u.ID); err == nil {
+			t.Errorf("the detail %q is shown: %+v", damaged, shown)
+		}
 	}
 	detail(string(want.Detail))
 	err = in.Store.InTx(t.Context(), func(tx *sqlstore.Tx) error {

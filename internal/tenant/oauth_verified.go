@@ -6,12 +6,15 @@ import (
 	"sync"
 )
 
-// mostVerified is how many access tokens a generation holds, about half a KiB each; there are two.
-const mostVerified = 1024
+const (
+	mostVerified    = 1024 // access tokens that a generation holds; there are two
+	longestVerified = 2048 // bytes of a token that is held: what it says is not much more
+)
 
 // verifiedTokens are access tokens whose signature was found good, and by which key. To check a signature again with the same key
 // can say nothing else, and costs more than all that is asked of a token besides: whether the key is still there, whether the
-// token has ended or was revoked, and what its credential may. That is asked at every request. No token lies here, only digests.
+// token has ended or was revoked, and what its credential may. That is asked at every request. Neither token nor key lies
+// here: their digests, and what the token says.
 type verifiedTokens struct {
 	mu         sync.Mutex
 	young, old map[[sha256.Size]byte]verifiedToken
@@ -19,9 +22,12 @@ type verifiedTokens struct {
 
 type verifiedToken struct {
 	keyID string
-	key   *rsa.PrivateKey // as the ring had it; read again, it is another
+	key   [sha256.Size]byte // of its modulus
 	said  accessClaims
 }
+
+// modulusOf tells one key from another by the same id.
+func modulusOf(k *rsa.PrivateKey) [sha256.Size]byte { return sha256.Sum256(k.N.Bytes()) }
 
 func (v *verifiedTokens) get(digest [sha256.Size]byte) (verifiedToken, bool) {
 	v.mu.Lock()
