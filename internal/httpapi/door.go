@@ -79,6 +79,7 @@ type door struct {
 	api     huma.API
 
 	arrivals arrivals
+	probes   probes
 	mistakes error // in the definitions of operations, met at start
 }
 
@@ -91,7 +92,7 @@ func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, te
 	if cfg.Sandbox == nil {
 		return nil, errors.New("the door needs a sandbox")
 	}
-	d := &door{cfg: cfg.withDefaults(), tenants: tenants, mux: http.NewServeMux(), arrivals: arrivals{of: map[string]int{}}}
+	d := &door{cfg: cfg.withDefaults(), tenants: tenants, mux: http.NewServeMux(), arrivals: arrivals{of: map[string]int{}}, probes: make(probes, mostProbes)}
 	if at := d.cfg.mcpPath(); at == "" || at == "/" {
 		return nil, errors.New("the MCP URL needs a path of its own, such as /mcp")
 	}
@@ -157,15 +158,18 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 		_ = x.control.SetReadDeadline(time.Now().Add(d.cfg.PartIdleTimeout))
 	}
 	x.address = ratelimit.Whose(d.addressOf(r))
-	if err := d.takeTurn(x, r); err != nil {
-		d.fail(w, r, err)
-		return
+	tooLarge := headerBytes(r) > maxHeaderBytes // which would wait with all of them in memory
+	if !tooLarge {
+		if err := d.takeTurn(x, r); err != nil {
+			d.fail(w, r, err)
+			return
+		}
 	}
 	if err := d.allowAddress(w, r, x); err != nil {
 		d.fail(w, r, err)
 		return
 	}
-	if headerBytes(r) > maxHeaderBytes {
+	if tooLarge {
 		d.fail(w, r, custody.Errorf(custody.CodeHeadersTooLarge, "the headers are larger than %d bytes", maxHeaderBytes))
 		return
 	}

@@ -33,7 +33,7 @@ type exchange struct {
 	digest      string    // of a part's Content-Digest
 	cookie      string    // of the session, where the operation is about it
 	leave       func()    // gives the slot back; nil where it has none
-	turns       Turns     // whose turn it has; nil where it has none
+	turns       giver     // of the turn that it has; nil where it has none
 	arrived     func()    // the body is awaited no longer; nil where it is not awaited, or has a slot
 	began       time.Time
 	ended       func(method, route, operation string, status int, code custody.Code) // of its trace

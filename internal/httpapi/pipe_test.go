@@ -31,10 +31,10 @@ func (p *pipes) Close() error   { p.close(); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
 // standing serves a door over b in the bubble of t, and returns what connects to it.
-func standing(t *testing.T, b *rooms, cfg Config, change func(*http.Server)) (connect func() net.Conn) {
+func standing(t *testing.T, b *rooms, cfg Config, change func(*http.Server), checks ...Check) (connect func() net.Conn) {
 	t.Helper()
 	cfg.BaseURL, cfg.MaxPartBytes, cfg.Sandbox, cfg.Log = "http://127.0.0.1", 1<<20, newSandbox(t, nil), slog.New(slog.DiscardHandler)
-	handler, err := New(cfg, b, b, b, b, b, b, b)
+	handler, err := New(cfg, b, b, b, b, b, b, b, checks...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,39 @@ type Turns interface {
 	// Take waits for a turn of a credential, which any number tells from others, at an address. It is false where that did not come,
 	// or ctx ended.
 	Take(ctx context.Context, address string, credential uint64) bool
-	Give()
+	giver
 }
 
+// giver takes back what it gave to one request.
+type giver interface{ Give() }
+
+// mostProbes is how many probes are answered at once without a turn; more of them wait for theirs, as anybody. Nobody has so many
+// balancers, and what is not bounded is a way to flood.
+const mostProbes = 16
+
+// probes has a place for each probe without a turn.
+type probes chan struct{}
+
+func (p probes) enter() bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// Give gives the place back.
+func (p probes) Give() { <-p }
+
 // takeTurn waits for the turn of a request. It comes first: what is read of the database to find out who asks is what the first of a
-// flood would have everybody wait for. Probes wait for nobody.
+// flood would have everybody wait for.
 func (d *door) takeTurn(x *exchange, r *http.Request) error {
-	if d.cfg.Turns == nil || r.URL.Path == healthPath || r.URL.Path == readyPath {
+	if d.cfg.Turns == nil {
+		return nil
+	}
+	if (r.URL.Path == healthPath || r.URL.Path == readyPath) && d.probes.enter() {
+		x.turns = d.probes
 		return nil
 	}
 	if d.cfg.Turns.Take(r.Context(), x.address, presented(r.Header)) {
@@ -42,9 +68,9 @@ func (x *exchange) giveTurn() {
 }
 
 // keepsTurn tells whether op is answered within the turn of its request. What writes waits for the disk, and is the faster the more
-// write together; its slots bound it.
+// write together; its slots bound it. So does a context, for its record; and the service's state waits for its scanner.
 func (op operation) keepsTurn() bool {
-	return op.method == http.MethodGet && op.id != custody.OpAIContext // which writes its record
+	return op.method == http.MethodGet && op.id != custody.OpAIContext && op.id != custody.OpState
 }
 
 var presentedSeed = maphash.MakeSeed()

@@ -215,3 +215,49 @@ func TestEveryRequestGivesItsTurnBack(t *testing.T) {
 		}
 	})
 }
+
+// Some probes are answered at once; whoever floods with them waits for turns, as with anything else.
+func TestProbesThatAreManyWaitForTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns, release := ratelimit.NewTurns(1), make(chan struct{})
+		hangs := Check{Name: "store", Readiness: readiness(func(context.Context) error { <-release; return nil })}
+		connect := standing(t, &rooms{}, Config{Turns: turns}, func(*http.Server) {}, hangs)
+		if !turns.Take(t.Context(), "", 0) {
+			t.Fatal("there is no turn")
+		}
+		answers := make(chan *http.Response)
+		asks := func(path string) {
+			c := connect()
+			go func() {
+				res, err := exchanged(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
+				if err != nil {
+					t.Error(err)
+				}
+				answers <- res
+			}()
+			synctest.Wait()
+		}
+		for range mostProbes {
+			asks("/readyz")
+		}
+		if waiting, _ := turns.State(); waiting != 0 {
+			t.Errorf("%d probes wait", waiting)
+		}
+		asks("/healthz")
+		if waiting, _ := turns.State(); waiting != 1 {
+			t.Errorf("%d wait; one is too many", waiting)
+		}
+		turns.Give()
+		if res := <-answers; res == nil || res.StatusCode != 200 {
+			t.Errorf("it is answered %+v", res)
+		}
+		close(release)
+		for range mostProbes {
+			<-answers
+		}
+		asks("/healthz")
+		if res := <-answers; res == nil || res.StatusCode != 200 || !free(turns) {
+			t.Errorf("a place was not given back: %+v", res)
+		}
+	})
+}

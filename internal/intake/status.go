@@ -31,19 +31,29 @@ func (s *Service) Status(ctx context.Context, c custody.Caller, orgID, uploadID 
 // may be lost.
 const recheck = 5 * time.Second
 
+// longestPause is how long a waiting request that was told in vain rests before it looks again. It is told of every commit, of whatever
+// upload: hundreds of them would do nothing but look, at the cost of whoever reads once.
+const longestPause = 250 * time.Millisecond
+
 // AwaitChange is Status, held until the upload is past sequence and nextPart, is terminal, or ctx ends; then it answers
 // whatever is so. (Contract decisions, "Prefer: wait".)
 func (s *Service) AwaitChange(ctx context.Context, c custody.Caller, orgID, uploadID string, sequence int64, nextPart int) (custody.UploadState, error) {
 	tick := time.NewTicker(recheck)
 	defer tick.Stop()
-	for {
+	for pause := time.Duration(0); ; pause = min(max(2*pause, 10*time.Millisecond), longestPause) {
 		changed := s.store.Changed() // taken before reading: a change in between is not missed
 		state, err := s.Status(context.WithoutCancel(ctx), c, orgID, uploadID)
-		if err != nil || state.Sequence != sequence || state.NextPart != nextPart || state.Status.Terminal() {
+		if err != nil || state.Sequence != sequence || state.NextPart != nextPart || state.Status.Terminal() || ctx.Err() != nil {
 			return state, err
 		}
 		select {
 		case <-changed:
+			select {
+			case <-time.After(pause):
+			case <-s.cfg.Closing:
+				return state, nil
+			case <-ctx.Done(): // it looks once more
+			}
 		case <-tick.C:
 		case <-s.cfg.Closing:
 			return state, nil
