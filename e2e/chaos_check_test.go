@@ -3,10 +3,14 @@ package e2e
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/accession/accession/client"
 )
@@ -41,11 +45,17 @@ func (h *chaosSite) check(clients []*chaosClient) {
 	h.replicas[0].current().wantVerified(nil) // the chains
 
 	var objects map[string][]string
-	h.sweep(func() bool {
+	h.sweep(func() (late bool) {
 		objects = h.uploadsWithObjects(t)
-		return slices.ContainsFunc(clients, func(c *chaosClient) bool {
-			return slices.ContainsFunc(c.uploads, func(u *chaosUpload) bool { return u.withdrawn != "" && objects[u.id] != nil })
-		})
+		for _, c := range clients {
+			for _, u := range c.uploads {
+				if u.withdrawn != "" && objects[u.id] != nil {
+					late = true
+					wantLate(t, metadata, u.id, objects[u.id])
+				}
+			}
+		}
+		return late
 	})
 	sealed := texts(t, keys, `SELECT upload_id FROM data_keys`)
 	var partners int
@@ -126,6 +136,23 @@ func (c *chaosClient) checkUpload(metadata *sql.DB, u *chaosUpload) {
 }
 
 var objectOfUpload = regexp.MustCompile(`/uploads/([^/]+)/`)
+
+// wantLate holds that files came to S3 only after the withdrawal of their upload was confirmed: others were overlooked by it.
+func wantLate(t testing.TB, metadata *sql.DB, uploadID string, paths []string) {
+	t.Helper()
+	confirmed := count(t, metadata, `SELECT occurred_at FROM status_events WHERE upload_id = $1 AND status = 'WITHDRAWN'`, uploadID)
+	for _, path := range paths {
+		var file syscall.Stat_t
+		if err := syscall.Stat(path, &file); errors.Is(err, fs.ErrNotExist) {
+			continue // deleted meanwhile
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if came := int(time.Unix(file.Ctim.Unix()).UnixMilli()); came < confirmed { // when it got its name
+			t.Errorf("%s came %d ms before the withdrawal of its upload was confirmed, and is still there", path, confirmed-came)
+		}
+	}
+}
 
 // uploadsWithObjects are the files that S3 keeps, by upload.
 func (h *chaosSite) uploadsWithObjects(t testing.TB) map[string][]string {

@@ -141,14 +141,14 @@ func TestWebhookTorture(t *testing.T) {
 			t.Errorf("%s: %d of %d events were done", id, len(final[id]), want[id])
 		}
 	}
-	list := s.deliveries("harbour", "dead").Deliveries
-	for _, d := range list {
-		if !dead[d.EventID] {
-			t.Errorf("%s is dead, and was not refused", d.EventID)
-		}
+	list := map[string]bool{}
+	for _, d := range s.deliveries("harbour", "dead").Deliveries {
+		list[d.EventID] = true
 	}
-	if len(list) != len(dead) {
-		t.Errorf("%d events are dead, %d were refused", len(list), len(dead))
+	for id := range sent { // a post whose sender died may have been answered after that of the next one
+		if sent[id].silent == 0 && list[id] != dead[id] {
+			t.Errorf("%s: dead %t, refused %t", id, list[id], dead[id])
+		}
 	}
 
 	kind.Store(true)
