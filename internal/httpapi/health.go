@@ -28,6 +28,9 @@ const (
 	readyPath  = "/readyz"
 )
 
+// isProbe tells whether r asks how the service is, by whatever method.
+func isProbe(r *http.Request) bool { return r.URL.Path == healthPath || r.URL.Path == readyPath }
+
 // How long a check may take; one that only informs must not hold up a probe.
 const (
 	checkTimeout  = 2 * time.Second

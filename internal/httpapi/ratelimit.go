@@ -37,7 +37,7 @@ func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time
 
 // allowAddress counts a request whose sender is not known yet.
 func (d *door) allowAddress(w http.ResponseWriter, r *http.Request, x *exchange) error {
-	if d.cfg.Limits == nil || r.URL.Path == healthPath || r.URL.Path == readyPath {
+	if d.cfg.Limits == nil || isProbe(r) {
 		return nil
 	}
 	return d.allow(w, r, ratelimit.Address, x.address)

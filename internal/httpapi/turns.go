@@ -44,7 +44,7 @@ func (d *door) takeTurn(x *exchange, r *http.Request) error {
 	if d.cfg.Turns == nil {
 		return nil
 	}
-	if (r.URL.Path == healthPath || r.URL.Path == readyPath) && d.probes.enter() {
+	if isProbe(r) && d.probes.enter() {
 		x.turns = d.probes
 		return nil
 	}
