@@ -102,8 +102,8 @@ func TestDiskWritesInEveryMode(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b := blocks.Get().(*block) // aligned memory, as Seal hands over
-				defer blocks.Put(b)
+				b := newBlock(BlockSize) // aligned memory, as Seal hands over
+				defer b.release()
 				for part := range slices.Chunk(want, BlockSize) {
 					if err := w.WriteBlock(b.buf[:copy(b.buf, part)]); err != nil {
 						t.Fatal(err)
@@ -143,9 +143,12 @@ func TestDiskWritesUnalignedBlocks(t *testing.T) {
 }
 
 func TestBlocksAreAligned(t *testing.T) {
-	for range 20 {
-		if b := blocks.New().(*block); misalignment(b.buf) != 0 || len(b.buf) != BlockSize {
-			t.Fatalf("a block of %d bytes lies %d bytes off", len(b.buf), misalignment(b.buf))
+	for _, n := range []int64{0, 1, align, align + 1, 2 * align, segmentSize, segmentSize + 1, BlockSize - 1, BlockSize} {
+		for range 20 {
+			b := newBlock(n)
+			if misalignment(b.buf) != 0 || int64(len(b.buf)) < n || int64(len(b.buf)) >= max(align+1, 2*n) || len(b.buf) > BlockSize {
+				t.Fatalf("a block for %d bytes has %d and lies %d bytes off", n, len(b.buf), misalignment(b.buf))
+			}
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 // with the 32-byte dataKey under aad, and into every digest on the way (architecture,
 // "Bytes"). The object is durable on return.
 //
-// Each box is a goroutine, reading is the caller's; five blocks of 1 MiB travel:
+// Each box is a goroutine, reading is the caller's; five blocks of 1 MiB travel, fewer and shorter ones for less:
 //
 //	        ┌→ digest … ┐
 //	read ───┼→ digest … ┼→ back to read
@@ -88,14 +88,14 @@ func startPipeline(w Writer, c *segmentCipher, size int64, digests []hash.Hash) 
 			}
 		})
 	}
-	lastBlock := (segments(size) - 1) / segmentsPerBlock
+	lastBlock, sealedSize := (segments(size)-1)/segmentsPerBlock, SealedSize(size)
 	in, toWrite, written := p.user(), make(chan *block, sealedBlocks), make(chan *block, sealedBlocks)
 	p.writing.Go(func() {
 		defer close(toWrite)
 		for b := range in {
 			var sealed *block
 			if b.index < sealedBlocks {
-				sealed = blocks.Get().(*block)
+				sealed = newBlock(min(BlockSize, sealedSize-b.index*BlockSize)) // a shorter one is the last
 			} else {
 				sealed = <-written
 			}
@@ -113,7 +113,7 @@ func startPipeline(w Writer, c *segmentCipher, size int64, digests []hash.Hash) 
 			written <- sealed
 		}
 		for len(written) > 0 {
-			blocks.Put(<-written)
+			(<-written).release()
 		}
 	})
 	return p
@@ -153,7 +153,7 @@ func (p *pipeline) run(ctx context.Context, r io.Reader, size int64) error {
 func (p *pipeline) end() {
 	p.digesting.Wait()
 	for len(p.free) > 0 {
-		blocks.Put(<-p.free)
+		(<-p.free).release()
 	}
 }
 
@@ -162,14 +162,15 @@ func (p *pipeline) read(r *body, size int64) error {
 	left := size
 	for index := int64(0); index == 0 || left > 0; index++ {
 		var b *block
+		length := min(left, room(index))
 		if index < plainBlocks {
-			b = blocks.Get().(*block)
+			b = newBlock(length) // a shorter one is the last
 		} else {
 			b = <-p.free
 		}
-		b.index, b.used = index, b.buf[:min(left, room(index))]
+		b.index, b.used = index, b.buf[:length]
 		if _, err := io.ReadFull(r, b.used); err != nil {
-			blocks.Put(b)
+			b.release()
 			return err
 		}
 		left -= int64(len(b.used))

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -238,6 +239,65 @@ func TestSealGivesItsBlocksBack(t *testing.T) {
 		t.Errorf("%d MiB were allocated for %d seals in a row", got>>20, seals)
 	}
 }
+
+// Hundreds of customers' texts are under way at once: each of them may take its own length and a little, not 1 MiB.
+func TestShortObjectsTakeLittleMemory(t *testing.T) {
+	const objects, size, most = 200, 4000, 48 << 10
+	dataKey, disk := random(32), newDisk(t)
+	sealTo(t, disk, "uploads/a", dataKey, nil, random(size))
+	allocated := func(what string, work func()) {
+		t.Helper()
+		runtime.GC() // empties the pools; what they held falls to the second
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		work()
+		runtime.ReadMemStats(&after)
+		if each := (after.TotalAlloc - before.TotalAlloc) / objects; each > most {
+			t.Errorf("%s takes %d bytes for each of %d, %d at once", what, each, size, objects)
+		}
+	}
+	allocated("sealing", func() {
+		all := &gathering{Store: discard{}, all: make(chan struct{})}
+		all.missing.Store(objects)
+		var running sync.WaitGroup
+		for i := range objects {
+			running.Go(func() {
+				if err := Seal(t.Context(), all, fmt.Sprint(i), dataKey, nil, io.LimitReader(zeros{}, size), size, sha256.New()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+	})
+	allocated("reading", func() {
+		for range objects {
+			r, err := OpenSealed(t.Context(), disk, "uploads/a", dataKey, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close() // at the end: all are open at once
+		}
+	})
+}
+
+// gathering lets nobody write before all are there to.
+type gathering struct {
+	Store
+	missing atomic.Int64
+	all     chan struct{}
+}
+
+func (g *gathering) Create(context.Context, string, int64) (Writer, error) { return g, nil }
+func (g *gathering) WriteBlock([]byte) error {
+	if g.missing.Add(-1) == 0 {
+		close(g.all)
+	}
+	<-g.all
+	return nil
+}
+func (*gathering) Commit() error { return nil }
+func (*gathering) Abort() error  { return nil }
 
 // A digest holds up neither writing nor commit, but Seal returns only with it.
 func TestSealWaitsForItsDigestsLast(t *testing.T) {

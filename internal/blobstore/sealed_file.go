@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// maxOpenParts bounds the memory of a SealedFile: each open part holds 1 MiB.
+// maxOpenParts bounds the memory of a SealedFile: each open part holds 1 MiB at most.
 const maxOpenParts = 4
 
 // Part is one sealed object of a file.

@@ -10,8 +10,8 @@ import (
 )
 
 // SealedReader gives random access to the plaintext of a sealed object. Nothing that
-// failed authentication is ever returned. It holds 1 MiB until Close. Its methods are
-// safe for concurrent use; reads take turns.
+// failed authentication is ever returned. Until Close it holds a window of
+// 1 MiB, or the whole of a shorter object. Its methods are safe for concurrent use; reads take turns.
 type SealedReader struct {
 	store  string
 	object Object
@@ -37,7 +37,7 @@ func OpenSealed(ctx context.Context, s Store, key string, dataKey, aad []byte) (
 	if err != nil {
 		return nil, fmt.Errorf("open sealed: %w", err)
 	}
-	r := &SealedReader{store: s.Name(), object: object, window: blocks.Get().(*block)}
+	r := &SealedReader{store: s.Name(), object: object, window: newBlock(min(BlockSize, object.Size()))}
 	if err := r.authenticate(dataKey, aad); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: open sealed: %w", r.store, err), r.Close())
 	}
@@ -85,7 +85,7 @@ func (r *SealedReader) Close() error {
 		return nil
 	}
 	clear(r.plain[:])
-	blocks.Put(r.window)
+	r.window.release()
 	r.window = nil
 	return r.object.Close()
 }

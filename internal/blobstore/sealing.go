@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -109,7 +110,7 @@ func (c *segmentCipher) open(sealed []byte, segment int64, last bool) ([]byte, e
 	return plain, nil
 }
 
-// block is a buffer of BlockSize, page-aligned for O_DIRECT, and what is in it.
+// block is a buffer, page-aligned for O_DIRECT, and what is in it.
 type block struct {
 	buf   []byte
 	used  []byte       // the part of buf that is filled
@@ -117,13 +118,31 @@ type block struct {
 	users atomic.Int32 // that still need it
 }
 
-var blocks = sync.Pool{New: func() any {
-	buf := make([]byte, BlockSize+align)
+// blocks holds those that nobody uses, by length: align, twice that, and so on up to BlockSize. Most objects are
+// short, and hundreds of them are under way at once.
+var blocks [blockLengths]sync.Pool
+
+const blockLengths = 9 // align << 8 is BlockSize
+
+// lengthClass is the index in blocks of the shortest that hold n bytes, BlockSize at most.
+func lengthClass(n int64) int { return bits.Len64(uint64(max(n, 1)-1) / align) }
+
+// newBlock gives a block for n bytes, BlockSize at most.
+func newBlock(n int64) *block {
+	class := lengthClass(n)
+	if b, ok := blocks[class].Get().(*block); ok {
+		return b
+	}
+	length := align << class
+	buf := make([]byte, length+align)
 	if past := misalignment(buf); past != 0 {
 		buf = buf[align-past:]
 	}
-	return &block{buf: buf[:BlockSize:BlockSize]}
-}}
+	return &block{buf: buf[:length:length]}
+}
+
+// release gives b back; nobody may use it any more.
+func (b *block) release() { blocks[lengthClass(int64(len(b.buf)))].Put(b) }
 
 // room is how many bytes of plaintext the block of that index takes, so that it fills
 // BlockSize when sealed.
