@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,8 +24,11 @@ func (r *Runner) Inline(ctx context.Context, u custody.Upload, parts []custody.P
 	made := map[string][]byte{}
 	for _, g := range r.gates {
 		result := custody.GateResult{Name: g.Name, State: custody.GatePassed, StartedAt: custody.Now()}
-		if g.Name == custody.GateExtraction {
+		switch g.Name {
+		case custody.GateExtraction:
 			g.run = extraction{r.vault, payload{r.extractor}}.run
+		case custody.GateControlledSummary:
+			g.run = controlledSummary{r.vault, r.fewAtOnce}.run
 		}
 		p := &pass{Claim: custody.Claim{Upload: u, Attempt: 1}, parts: parts, store: r.store, detail: map[string]any{}, made: made, progress: func(map[string]any) {}}
 		if err := r.once(ctx, g, p); err != nil {
@@ -63,6 +67,23 @@ func (r *Runner) once(ctx context.Context, g gate, p *pass) (err error) {
 	}
 	refusal.Gate = g.Name
 	return refusal
+}
+
+// fewAtOnce summarizes as many texts of requests at a time as there are slots. That only computes: more at once are done no sooner,
+// and each may take tens of MiB for as long. The others wait with their text alone, no longer than their gate may.
+type fewAtOnce struct {
+	Summarizer
+	busy chan struct{} // as long as there are slots
+}
+
+func (s fewAtOnce) Summarize(ctx context.Context, t Text) (summary json.RawMessage, detail map[string]any, err error) {
+	select {
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
+		return s.Summarizer.Summarize(ctx, t)
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
 }
 
 // payload answers the extraction gate for content that is text by contract: one page, taken literally. Only what may be

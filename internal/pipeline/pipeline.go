@@ -91,6 +91,7 @@ type Runner struct {
 	withdrawals Withdrawals
 	gates       []gate
 	extractor   Extractor
+	fewAtOnce   fewAtOnce
 	cfg         Config
 
 	mu      sync.Mutex
@@ -122,7 +123,7 @@ func New(store Store, vault Vault, e Engines, cfg Config) *Runner {
 	if cfg.Watch == nil {
 		cfg.Watch = nobody{}
 	}
-	r := &Runner{store: store, vault: vault, extractor: e.Extractor, cfg: cfg, running: map[string]context.CancelCauseFunc{}, clocks: gateClocks{seen: map[string]gateStart{}}}
+	r := &Runner{store: store, vault: vault, extractor: e.Extractor, fewAtOnce: fewAtOnce{e.Summarizer, make(chan struct{}, cfg.Slots)}, cfg: cfg, running: map[string]context.CancelCauseFunc{}, clocks: gateClocks{seen: map[string]gateStart{}}}
 	runs := map[custody.GateName]func(context.Context, *pass) error{
 		custody.GateIntegrity:         integrity{vault}.run,
 		custody.GateQuarantine:        quarantine{vault}.run,
