@@ -32,6 +32,13 @@ var (
 // LeaseLifetime is how long a hold lasts without a heartbeat; a crashed worker's upload is taken over after it.
 const LeaseLifetime = 3 * time.Second
 
+// LongestWaits are more than work waits from one attempt to the next, by its kind: what waits longer waits for a time that was put back.
+type LongestWaits struct {
+	Gate    time.Duration // and a deletion; and more than anybody holds anything
+	Rescan  time.Duration
+	Webhook time.Duration // that is left alone; its deliveries may wait for longer, but since an attempt that is past
+}
+
 // Withdrawing is an accepted withdrawal that is not yet confirmed everywhere.
 type Withdrawing struct {
 	UploadID     string

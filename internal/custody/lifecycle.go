@@ -98,7 +98,8 @@ const (
 )
 
 // Gate is one row of the gate table. Deadline counts from the gate's first start; a gate without an answer by then
-// leaves the upload FAILED. Attempt bounds one try, so that a hanging engine is tried again before the deadline.
+// leaves the upload FAILED. Attempt bounds one try, so that a hanging engine is tried again before the deadline; after a restart a gate
+// has the time of one, however late it is.
 type Gate struct {
 	Name     GateName
 	Deadline time.Duration

@@ -116,6 +116,9 @@ type Delivery struct {
 	Attempts []DeliveryAttempt
 }
 
+// LongestPause is how long a webhook that fails again and again is left alone at most, its circuit open.
+const LongestPause = 10 * time.Minute
+
 // DeliveryAttempt is one line of the delivery log.
 type DeliveryAttempt struct {
 	At      time.Time

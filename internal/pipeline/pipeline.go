@@ -27,7 +27,7 @@ type Store interface {
 	Work() <-chan struct{}
 	Scrub(ctx context.Context) error
 	// WaitsTooLong tells whether work waits for longer than longest from now, or is held for longer: then the clock was put back.
-	WaitsTooLong(ctx context.Context, longest time.Duration) (bool, error)
+	WaitsTooLong(ctx context.Context, longest custody.LongestWaits) (bool, error)
 	InTx(ctx context.Context, fn func(Tx) error) error
 }
 
@@ -39,7 +39,7 @@ type Tx interface {
 	Postpone(ctx context.Context, c custody.Claim, delay time.Duration) error
 	Release(ctx context.Context, c custody.Claim) error
 	RestartAttempts(ctx context.Context, c custody.Claim) error
-	BringBack(ctx context.Context, longest time.Duration, limit int) (int64, error)
+	BringBack(ctx context.Context, longest custody.LongestWaits, limit int) (int64, error)
 	SetGate(ctx context.Context, uploadID string, g custody.GateResult) error
 	PutArtifact(ctx context.Context, a custody.Artifact) error
 	Transition(ctx context.Context, u *custody.Upload, c custody.Change) error
@@ -123,7 +123,7 @@ func New(store Store, vault Vault, e Engines, cfg Config) *Runner {
 	if cfg.Watch == nil {
 		cfg.Watch = nobody{}
 	}
-	r := &Runner{store: store, vault: vault, extractor: e.Extractor, fewAtOnce: fewAtOnce{e.Summarizer, make(chan struct{}, cfg.Slots)}, cfg: cfg, running: map[string]context.CancelCauseFunc{}, clocks: gateClocks{seen: map[string]gateStart{}}}
+	r := &Runner{store: store, vault: vault, extractor: e.Extractor, fewAtOnce: fewAtOnce{e.Summarizer, make(chan struct{}, cfg.Slots)}, cfg: cfg, running: map[string]context.CancelCauseFunc{}, clocks: gateClocks{began: custody.Now(), seen: map[string]gateStart{}}}
 	runs := map[custody.GateName]func(context.Context, *pass) error{
 		custody.GateIntegrity:         integrity{vault}.run,
 		custody.GateQuarantine:        quarantine{vault}.run,

@@ -86,7 +86,7 @@ func (r *Runner) passGates(ctx context.Context, c *custody.Claim) error {
 
 // attempt runs a gate once, no longer than its attempt and its deadline allow.
 func (r *Runner) attempt(ctx context.Context, g gate, result *custody.GateResult, p *pass) (err error) {
-	left := min(g.Attempt, g.Deadline-r.clocks.ran(p.Upload.ID, result))
+	left := min(g.Attempt, g.Deadline-r.clocks.ran(p.Claim, g.Gate, result))
 	if left <= 0 {
 		if reason := earlier(result); reason != nil {
 			return reason
@@ -238,7 +238,7 @@ func (r *Runner) unanswered(ctx context.Context, c *custody.Claim, g gate, resul
 	}
 	log := r.cfg.Log.With("upload_id", c.Upload.ID, "pipeline_id", c.Upload.PipelineID, "gate", g.Name, "attempt", c.Attempt, "request_id", c.Cause.RequestID, "trace_id", c.Cause.TraceID)
 	detail := map[string]any{"attempts": c.Attempt, "last_error": code, "last_message": message}
-	left := g.Deadline - r.clocks.ran(c.Upload.ID, result)
+	left := g.Deadline - r.clocks.ran(*c, g.Gate, result)
 	if left <= 0 {
 		log.ErrorContext(ctx, "gate failed", "error", cause)
 		return r.end(ctx, c, result, detail, custody.GateFailed, custody.TriggerGateExhausted, code,

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -22,7 +23,7 @@ type reads interface {
 	Artifact(context.Context, string, string) (custody.Artifact, error)
 	Work() <-chan struct{}
 	Scrub(context.Context) error
-	WaitsTooLong(context.Context, time.Duration) (bool, error)
+	WaitsTooLong(context.Context, custody.LongestWaits) (bool, error)
 }
 
 type realStore struct {
@@ -210,6 +211,23 @@ func TestRescanIsTriedAgain(t *testing.T) {
 	}
 	if u, state := s.now(); u.Status != custody.StatusReady || state != (custody.RescanState{Clean: 1}) {
 		t.Errorf("%s, %+v", u.Status, state)
+	}
+}
+
+// The clock was put back by three hours since a re-scan had no answer: it does not wait for the old time.
+func TestRescanAfterTheClockWasPutBack(t *testing.T) {
+	s := newStored(t)
+	if err := s.in.Exec(t.Context(), fmt.Sprintf(`UPDATE uploads SET due_at = %d, attempt = 1`, custody.Now().Add(3*time.Hour).UnixMilli())); err != nil {
+		t.Fatal(err)
+	}
+	s.run(func(context.Context) (ScanReport, error) { return clean("new signatures") })
+	select {
+	case outcome := <-s.outcomes:
+		if outcome != custody.RescanClean {
+			t.Errorf("outcome %s", outcome)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for the old time")
 	}
 }
 

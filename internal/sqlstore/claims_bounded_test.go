@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/sqlstore"
@@ -43,6 +44,18 @@ func TestPostgresClaimsNoMoreThanAsked(t *testing.T) {
 				rescans, err := tx.QueueOutdated(t.Context(), "signatures 2", limit)
 				if err != nil || rescans != limit {
 					t.Errorf("%d re-scans queued, want %d, %v", rescans, limit, err)
+				}
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+			if err := in.Exec(t.Context(), `UPDATE webhook_deliveries SET due_at = due_at + 86400000`); err != nil {
+				t.Fatal(err)
+			}
+			if err := in.Store.InTx(t.Context(), func(tx *sqlstore.Tx) error {
+				brought, err := tx.BringBack(t.Context(), custody.LongestWaits{Gate: time.Hour, Rescan: time.Hour, Webhook: time.Hour}, limit)
+				if err != nil || brought != limit {
+					t.Errorf("%d deliveries brought back, want %d, %v", brought, limit, err)
 				}
 				return err
 			}); err != nil {

@@ -79,8 +79,12 @@ func TestReplicasDoNotRescanInTurns(t *testing.T) {
 	for _, c := range []struct {
 		rescanned time.Time
 		queued    int64
-	}{{time.Now().Add(-time.Minute), 0}, {time.Now().Add(-2 * time.Hour), 1}} {
-		if err := in.Exec(t.Context(), `UPDATE uploads SET rescanned_at = $1`, c.rescanned.UnixMilli()); err != nil {
+	}{
+		{time.Now().Add(-time.Minute), 0},
+		{time.Now().Add(-2 * time.Hour), 1},
+		{time.Now().Add(3 * time.Hour), 1}, // before the clock was put back
+	} {
+		if err := in.Exec(t.Context(), `UPDATE uploads SET due_at = 0, rescanned_at = $1`, c.rescanned.UnixMilli()); err != nil {
 			t.Fatal(err)
 		}
 		if err := in.Store.InTx(t.Context(), func(tx *sqlstore.Tx) error {

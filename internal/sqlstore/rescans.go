@@ -41,7 +41,7 @@ func (tx *Tx) QueueRescans(ctx context.Context, scope custody.RescanScope, after
 }
 
 // replicasAgree is how long a re-scan holds against another replica with other signatures: until they have the same, each would
-// have done again what the other did.
+// have done again what the other did. What was scanned that much later than now was so before the clock was put back, and holds nothing.
 const replicasAgree = time.Hour
 
 // QueueOutdated makes up to limit READY uploads due that something else than scannedWith last found clean; with replicas, not
@@ -49,7 +49,8 @@ const replicasAgree = time.Hour
 func (tx *Tx) QueueOutdated(ctx context.Context, scannedWith string, limit int) (queued int64, err error) {
 	settled := ""
 	if tx.d.Name != "sqlite" {
-		settled = ` AND rescanned_at <= ` + tx.d.Now + ` - ` + strconv.FormatInt(replicasAgree.Milliseconds(), 10)
+		hour := strconv.FormatInt(replicasAgree.Milliseconds(), 10)
+		settled = ` AND rescanned_at NOT BETWEEN ` + tx.d.Now + ` - ` + hour + ` AND ` + tx.d.Now + ` + ` + hour
 	}
 	return tx.q.Exec(ctx, `WITH chosen AS MATERIALIZED (SELECT upload_id FROM uploads
 		WHERE status = 'READY' AND due_at = 0 AND (scanned_with < $1 OR scanned_with > $2)`+settled+` LIMIT $3`+tx.d.SkipLocked+`)

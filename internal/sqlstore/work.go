@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,30 +18,6 @@ func (s queries) Due(ctx context.Context, lane custody.Lane) (bool, error) {
 	var n int
 	err := s.q.Row(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM uploads WHERE `+waiting(s.d, lane)+` LIMIT 1) AS due`, nil, &n)
 	return n > 0, err
-}
-
-// tooFar is the condition for work that waits for, or is held until, a time that nobody gives it: the clock was put back since. A
-// reservation waits for a time of its own, and a re-scan holds nobody up.
-func tooFar(d sqldb.Dialect, longest time.Duration) string {
-	end := d.Now + ` + ` + strconv.FormatInt(longest.Milliseconds(), 10)
-	return `due_at > 0 AND status IN ('INITIATED', 'RECEIVING', 'PROCESSING', 'WITHDRAWING')
-		AND (status IN ('PROCESSING', 'WITHDRAWING') AND due_at > ` + end + ` OR lease_until > ` + end + `)`
-}
-
-// WaitsTooLong tells whether any upload waits, or is held, for longer than longest from now.
-func (s queries) WaitsTooLong(ctx context.Context, longest time.Duration) (bool, error) {
-	var n int
-	err := s.q.Row(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM uploads WHERE `+tooFar(s.d, longest)+` LIMIT 1) AS far`, nil, &n)
-	return n > 0, err
-}
-
-// BringBack makes due what WaitsTooLong finds, up to limit uploads. A lease is cut to what it lasts, so that who lives renews it and
-// nobody waits for the dead.
-func (tx *Tx) BringBack(ctx context.Context, longest time.Duration, limit int) (int64, error) {
-	fresh := tx.d.Now + ` + ` + strconv.FormatInt(custody.LeaseLifetime.Milliseconds(), 10)
-	return tx.q.Exec(ctx, `UPDATE uploads SET due_at = CASE WHEN status IN ('PROCESSING', 'WITHDRAWING') AND due_at > `+tx.d.Now+` THEN `+tx.d.Now+` ELSE due_at END,
-		lease_until = CASE WHEN lease_until > `+fresh+` THEN `+fresh+` ELSE lease_until END
-		WHERE upload_id IN (SELECT upload_id FROM uploads WHERE `+tooFar(tx.d, longest)+` LIMIT $1`+tx.d.SkipLocked+`)`, limit)
 }
 
 func waiting(d sqldb.Dialect, lane custody.Lane) string {

@@ -44,6 +44,7 @@ func Metadata(t *testing.T, open func(t *testing.T) sqldb.DB) {
 		{"an expired lease is taken over", metadataTakeover},
 		{"postponed and released work", metadataPostpone},
 		{"a clock that was put back", metadataClockPutBack},
+		{"a clock that was put back, for what waits elsewhere", metadataClockPutBackElsewhere},
 		{"a withdrawal waits for the worker to let go", metadataWithdrawalLease},
 		{"re-scans wait in their own lane", metadataRescanLane},
 		{"a re-scan that refuses", metadataRescanRefused},

@@ -16,9 +16,8 @@ const (
 	perEndpoint = 8  // attempts under way to one endpoint, over all replicas
 	trips       = 5  // failed attempts in a row that open an endpoint's circuit
 
-	pollEvery    = 250 * time.Millisecond // looks for what falls due without a commit
-	longestPause = 10 * time.Minute       // of an open circuit
-	drain        = 3 * time.Second        // for attempts that are under way when the service stops
+	pollEvery = 250 * time.Millisecond // looks for what falls due without a commit
+	drain     = 3 * time.Second        // for attempts that are under way when the service stops
 
 	keepDelivered      = 3 * 24 * time.Hour
 	keepDead           = 30 * 24 * time.Hour
@@ -223,7 +222,7 @@ func (s *Service) pause(failures int) time.Duration {
 	if failures < trips {
 		return 0
 	}
-	return min(s.delay(failures-trips+1), longestPause)
+	return min(s.delay(failures-trips+1), custody.LongestPause)
 }
 
 // tidyUp gives up what is too old, prunes the log and destroys secrets whose overlap ended, again and again until ctx ends.

@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 		t.Errorf("after its time: %+v", r)
 	}
 	for failures, open := range map[int]bool{1: false, 4: false, 5: true, 50: true} {
-		if p := s.pause(failures); (p > 0) != open || p > longestPause {
+		if p := s.pause(failures); (p > 0) != open || p > custody.LongestPause {
 			t.Errorf("%d failures: %s", failures, p)
 		}
 	}
