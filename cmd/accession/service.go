@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -219,6 +220,7 @@ func (svc *service) work(ctx context.Context) {
 		if err := svc.extractor.Warm(ctx); err != nil && ctx.Err() == nil {
 			svc.log.WarnContext(ctx, "extraction engines are not warm", "error", err)
 		}
+		giveBack()
 	})
 	if !svc.settings.has(roleWorker) {
 		return
@@ -233,6 +235,13 @@ func (svc *service) work(ctx context.Context) {
 		}
 	})
 	svc.working.Go(func() { pipeline.NewSweeper(pipelineSweepStore{svc.store}, svc.vault, svc.log).Run(ctx) })
+}
+
+// giveBack returns to the system what the start alone needed, some 10 MiB that an idle service would keep. The first collection only
+// sets aside what pools of buffers hold.
+func giveBack() {
+	runtime.GC()
+	debug.FreeOSMemory()
 }
 
 // close waits for the workers and closes everything.

@@ -74,6 +74,7 @@ func securitySchemes(baseURL string) map[string]*huma.SecurityScheme {
 // examples, and no 422, which huma documents and this door never sends.
 func polish(doc *huma.OpenAPI) {
 	used := map[string]bool{}
+	examples := examples()
 	for _, p := range doc.Paths {
 		for _, op := range operationsOf(p) {
 			delete(op.Responses, "422")
@@ -87,11 +88,49 @@ func polish(doc *huma.OpenAPI) {
 					used[name] = true
 				}
 			}
-			exemplify(op)
+			exemplify(op, examples[op.OperationID])
 		}
 	}
 	maps.DeleteFunc(doc.Components.Headers, func(name string, _ *huma.Header) bool { return !used[name] })
 	doc.Webhooks = callbacks(doc.Components.Schemas)
+}
+
+// forget lets go of what only the published document says, once it is written: some 4 MiB that no request needs. Requests are still
+// checked against the schemas of their parameters and bodies.
+func forget(doc *huma.OpenAPI) {
+	doc.Webhooks, doc.Components.Headers = nil, nil
+	needed := map[*huma.Schema]bool{}
+	for _, p := range doc.Paths {
+		for _, op := range operationsOf(p) {
+			op.Responses = nil
+			for _, parameter := range op.Parameters {
+				need(doc.Components.Schemas, parameter.Schema, needed)
+			}
+			if op.RequestBody == nil {
+				continue
+			}
+			for _, m := range op.RequestBody.Content {
+				m.Example = nil
+				need(doc.Components.Schemas, m.Schema, needed)
+			}
+		}
+	}
+	maps.DeleteFunc(doc.Components.Schemas.Map(), func(_ string, s *huma.Schema) bool { return !needed[s] })
+}
+
+// need marks s and all that it is made of.
+func need(schemas huma.Registry, s *huma.Schema, needed map[*huma.Schema]bool) {
+	if s == nil || needed[s] {
+		return
+	}
+	needed[s] = true
+	if s.Ref != "" {
+		need(schemas, schemas.SchemaFromRef(s.Ref), needed)
+	}
+	others, _ := s.AdditionalProperties.(*huma.Schema)
+	for _, part := range slices.Concat([]*huma.Schema{s.Items, s.Not, others}, s.OneOf, s.AnyOf, s.AllOf, slices.Collect(maps.Values(s.Properties))) {
+		need(schemas, part, needed)
+	}
 }
 
 func operationsOf(p *huma.PathItem) []*huma.Operation {

@@ -127,6 +127,7 @@ func New(cfg Config, intake Intake, withdrawal Withdrawal, contexts Contexts, te
 	if d.mistakes != nil {
 		return nil, d.mistakes
 	}
+	forget(d.api.OpenAPI())
 	return http.HandlerFunc(d.serve), nil
 }
 

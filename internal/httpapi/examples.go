@@ -33,16 +33,15 @@ type example struct {
 	Bare    bool           `json:"bare"`    // the answers stand without an envelope
 }
 
-var examples = func() (all map[string]example) {
+func examples() (all map[string]example) {
 	if err := json.Unmarshal(examplesJSON, &all); err != nil {
 		panic(err) // a mistake in the file, met at start
 	}
 	return all
-}()
+}
 
 // exemplify puts examples into the document: of op's own, and for errors the first code that its status can have.
-func exemplify(op *huma.Operation) {
-	own := examples[op.OperationID]
+func exemplify(op *huma.Operation, own example) {
 	if op.RequestBody != nil && own.Request != nil {
 		for _, m := range op.RequestBody.Content {
 			m.Example = own.Request

@@ -149,7 +149,7 @@ func TestEveryOperationHasExamples(t *testing.T) {
 	if !known["uploadStatusChanged"] {
 		t.Error("the webhook is not published")
 	}
-	for name := range examples {
+	for name := range examples() {
 		if !known[name] {
 			t.Errorf("there is an example of %s, which is no operation", name)
 		}

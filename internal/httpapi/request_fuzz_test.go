@@ -60,6 +60,7 @@ func newFuzzDoor(f *testing.F) *fuzzDoor {
 	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
 		f.Fatal(err)
 	}
+	examples := examples()
 	for path, item := range doc.Paths {
 		for method, op := range item {
 			o := fuzzOperation{id: op.OperationID, method: strings.ToUpper(method), path: path, answers: map[string]bool{}}

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark/parser"
 )
@@ -160,12 +161,15 @@ func opened(line string) (nesting, indent int, rest string) {
 	}
 }
 
-var linkDefinition = regexp.MustCompile(`(?m)^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*(\S{1,1000})`)
+// linkDefinition costs 0.7 MB and 3 ms to compile: on first use, not at the start of every process.
+var linkDefinition = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*(\S{1,1000})`)
+})
 
 // linksIn finds the link definitions, which hold for the whole document.
 func linksIn(source string) []parser.Reference {
 	var links []parser.Reference
-	for _, m := range linkDefinition.FindAllStringSubmatch(source, maxLinks) {
+	for _, m := range linkDefinition().FindAllStringSubmatch(source, maxLinks) {
 		links = append(links, parser.NewReference([]byte(m[1]), []byte(m[2]), nil))
 	}
 	return links
