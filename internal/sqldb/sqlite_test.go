@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/sqldb"
@@ -107,6 +108,26 @@ func TestRowsArriveWithChanged(t *testing.T) {
 	var n int
 	if err := db.Row(t.Context(), `SELECT n FROM t WHERE id = 'b'`, nil, &n); !errors.Is(err, custody.ErrNotFound) {
 		t.Errorf("missing row: got %v, want ErrNotFound", err)
+	}
+}
+
+// Leases and due times are told by Dialect.Now; the suite of the stores has a clock of its own in its place.
+func TestNowIsUnixTimeInMilliseconds(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) sqldb.DB{
+		"SQLite":     func(t *testing.T) sqldb.DB { return open(t) },
+		"PostgreSQL": func(t *testing.T) sqldb.DB { return openPostgres(t, cluster.Database(t), sqldb.PostgresOptions{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t)
+			begun := time.Now().UnixMilli()
+			var now int64
+			if err := db.Row(t.Context(), `SELECT `+db.Dialect().Now, nil, &now); err != nil {
+				t.Fatal(err)
+			}
+			if done := time.Now().UnixMilli(); now < begun-1 || now > done { // the engine's fraction may be rounded down
+				t.Errorf("now is %d, want between %d and %d", now, begun, done)
+			}
+		})
 	}
 }
 
