@@ -123,7 +123,12 @@ func New(store Store, vault Vault, e Engines, cfg Config) *Runner {
 	if cfg.Watch == nil {
 		cfg.Watch = nobody{}
 	}
-	r := &Runner{store: store, vault: vault, extractor: e.Extractor, fewAtOnce: fewAtOnce{e.Summarizer, make(chan struct{}, cfg.Slots)}, cfg: cfg, running: map[string]context.CancelCauseFunc{}, clocks: gateClocks{began: custody.Now(), seen: map[string]gateStart{}}}
+	r := &Runner{
+		store: store, vault: vault, extractor: e.Extractor, cfg: cfg,
+		fewAtOnce: fewAtOnce{e.Summarizer, make(chan struct{}, cfg.Slots)},
+		running:   map[string]context.CancelCauseFunc{},
+		clocks:    gateClocks{began: custody.Now(), seen: map[string]gateStart{}},
+	}
 	runs := map[custody.GateName]func(context.Context, *pass) error{
 		custody.GateIntegrity:         integrity{vault}.run,
 		custody.GateQuarantine:        quarantine{vault}.run,
