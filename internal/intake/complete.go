@@ -38,7 +38,10 @@ func (s *Service) Complete(ctx context.Context, c custody.Caller, done custody.C
 			if err := tx.UseQuota(ctx, &u); err != nil {
 				return err
 			}
-			if err := tx.Transition(ctx, &u, custody.Change{Trigger: custody.TriggerCompleted, Cause: c.Cause()}); err != nil {
+			switch err := tx.Transition(ctx, &u, custody.Change{Trigger: custody.TriggerCompleted, Cause: c.Cause()}); {
+			case errors.Is(err, custody.ErrConflict): // lapsed by the clock of the database, which deletes
+				return expired(u)
+			case err != nil:
 				return err
 			}
 		case !completed(u.Status):

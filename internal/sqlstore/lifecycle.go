@@ -10,7 +10,8 @@ import (
 )
 
 // Transition moves u one row along the lifecycle table and writes the event and, for a change of status, the audit line.
-// ErrConflict where the upload is no longer as u says. u is brought up to date.
+// ErrConflict where the upload is no longer as u says, or is completed after its reservation has lapsed by the database's clock. u is
+// brought up to date.
 func (tx *Tx) Transition(ctx context.Context, u *custody.Upload, c custody.Change) error {
 	to, ok := custody.Next(u.Status, c.Trigger)
 	if !ok {
@@ -18,7 +19,7 @@ func (tx *Tx) Transition(ctx context.Context, u *custody.Upload, c custody.Chang
 	}
 	now := custody.Now()
 	// Who acts next decides what the row waits for. A gate's change keeps the worker's hold; a withdrawal waits for it to end.
-	work := `due_at = 0, lease = '', lease_until = 0, attempt = 0`
+	work, unless := `due_at = 0, lease = '', lease_until = 0, attempt = 0`, ``
 	switch c.Trigger {
 	case custody.TriggerPartAccepted:
 		work = `due_at = expires_at`
@@ -26,6 +27,9 @@ func (tx *Tx) Transition(ctx context.Context, u *custody.Upload, c custody.Chang
 		work = `due_at = ` + tx.d.Now
 	case custody.TriggerCompleted, custody.TriggerResumed:
 		work = `due_at = ` + tx.d.Now + `, lease = '', lease_until = 0, attempt = 0`
+		if c.Trigger == custody.TriggerCompleted { // a worker deletes what has lapsed by this clock, whatever the caller's says
+			unless = ` AND expires_at > ` + tx.d.Now
+		}
 	case custody.TriggerWithdrawal:
 		work = `due_at = ` + tx.d.Now + `, attempt = 0`
 	case custody.TriggerRescanRefused:
@@ -39,7 +43,7 @@ func (tx *Tx) Transition(ctx context.Context, u *custody.Upload, c custody.Chang
 	}
 	if err := one(tx.q.Exec(ctx, `UPDATE uploads SET status = $1, sequence = sequence + 1, updated_at = $2,
 		failure_gate = $3, failure_code = $4, failure_message = $5, `+work+`
-		WHERE upload_id = $6 AND status = $7 AND sequence = $8`,
+		WHERE upload_id = $6 AND status = $7 AND sequence = $8`+unless,
 		to, millis(now), f.Gate, f.Code, f.Message, u.ID, u.Status, u.Sequence)); err != nil {
 		return err
 	}

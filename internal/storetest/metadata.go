@@ -34,6 +34,7 @@ func Metadata(t *testing.T, open func(t *testing.T) sqldb.DB) {
 		{"a failure stays until it is resumed", metadataFailure},
 		{"evidence never changes", metadataEvidence},
 		{"every status waits for whoever acts next", metadataDue},
+		{"what has lapsed is not completed", metadataLapsed},
 		{"40 reservations, room for 10", metadataQuotaRace},
 		{"every path gives the quota back", metadataQuotaPaths},
 		{"quota never goes below zero", metadataQuotaFloor},

@@ -189,6 +189,28 @@ func metadataEvidence(t *testing.T, in *Installation) {
 	}
 }
 
+// A worker deletes what has lapsed by the database's clock. Whoever completes an upload may have another clock: were it accepted, its bytes
+// would be gone.
+func metadataLapsed(t *testing.T, in *Installation) {
+	u := in.reserved(t, "acme", 64)
+	in.move(t, &u, custody.TriggerPartAccepted)
+	if err := in.Exec(t.Context(), fmt.Sprintf(`UPDATE uploads SET expires_at = %d`, custody.Now().Add(-time.Minute).UnixMilli())); err != nil {
+		t.Fatal(err)
+	}
+	err := in.Store.InTx(t.Context(), func(tx *sqlstore.Tx) error {
+		if err := tx.UseQuota(t.Context(), &u); err != nil {
+			return err
+		}
+		return tx.Transition(t.Context(), &u, custody.Change{Trigger: custody.TriggerCompleted})
+	})
+	if !errors.Is(err, custody.ErrConflict) {
+		t.Errorf("completed after it had lapsed: %v", err)
+	}
+	if got := in.read(t, u); got.Status != custody.StatusReceiving || got.ReservedBytes != 64 || got.UsedBytes != 0 {
+		t.Errorf("it is %s, with %d bytes reserved and %d used", got.Status, got.ReservedBytes, got.UsedBytes)
+	}
+}
+
 // The status says who acts next; a worker's lane shows the row as due exactly then.
 func metadataDue(t *testing.T, in *Installation) {
 	future, past := custody.Now().Add(time.Hour), custody.Now().Add(-time.Hour)
@@ -218,9 +240,17 @@ func metadataDue(t *testing.T, in *Installation) {
 	} {
 		in.organization(t, "acme", 1<<40)
 		u := newUpload("acme", 64)
-		u.ExpiresAt = c.expires
+		completed := slices.Contains(c.triggers, custody.TriggerCompleted)
+		if u.ExpiresAt = c.expires; completed { // before it lapses
+			u.ExpiresAt = future
+		}
 		u = in.insert(t, u)
 		in.move(t, &u, c.triggers...)
+		if completed {
+			if err := in.Exec(t.Context(), fmt.Sprintf(`UPDATE uploads SET expires_at = %d WHERE upload_id = '%s'`, c.expires.UnixMilli(), u.ID)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, lane := range []struct {
 			statuses custody.Lane
 			want     bool
