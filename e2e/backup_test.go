@@ -188,7 +188,7 @@ func showing(t testing.TB, root string, texts ...string) (found []string) {
 func TestRestoredBackupDoesNotBringWithdrawnContentBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
-	p, reader := s.partner("harbour"), s.issue("harbour", "ai_reader")
+	p, reader, revoked := s.partner("harbour"), s.issue("harbour", "ai_reader"), s.oauthClient("harbour", "ai_reader")
 	secret := note("ice-harbour")
 	gone, stays := p.send("note.txt", "text/plain", secret), p.send("note.txt", "text/plain", note("dry-dock"))
 	p.wantReady(gone)
@@ -199,6 +199,8 @@ func TestRestoredBackupDoesNotBringWithdrawnContentBack(t *testing.T) {
 	s.wantCLI(0, "", "backup", "--data", s.data, "--out", out)
 	s.wantCLI(0, "", "backup", "keys", "--data", s.data, "--out", oldKeys)
 	p.wantWithdrawn(gone, len(secret))
+	s.revokeCredential(revoked.id)
+	s.context("harbour", revoked.secret, stays).want(t, 401, "credential_invalid")
 	if s.stop() != 0 {
 		t.Fatal("the service did not stop")
 	}
@@ -206,7 +208,9 @@ func TestRestoredBackupDoesNotBringWithdrawnContentBack(t *testing.T) {
 
 	t.Run("with the key store of now", func(t *testing.T) {
 		data := filepath.Join(t.TempDir(), "restored")
-		s.in(t).wantCLI(0, "", "restore", "--from", out, "--data", data)
+		if said, _ := s.in(t).wantCLI(0, "", "restore", "--from", out, "--data", data); !strings.Contains(said, "revoke again what was revoked") {
+			t.Errorf("restore does not say what it brings back: %s", said)
+		}
 		if len(files(t, filepath.Join(data, "blobs", "uploads", gone))) == 0 {
 			t.Fatal("the backup does not hold the withdrawn upload's objects: this proves nothing")
 		}
@@ -231,6 +235,10 @@ func TestRestoredBackupDoesNotBringWithdrawnContentBack(t *testing.T) {
 			t.Errorf("left: %v", left)
 		}
 		again.context("harbour", reader, stays).want(t, 200, "")
+
+		again.context("harbour", revoked.secret, stays).want(t, 200, "") // credentials lie in the metadata
+		again.revokeCredential(revoked.id)
+		again.context("harbour", revoked.secret, stays).want(t, 401, "credential_invalid")
 	})
 
 	t.Run("with an old copy of the key store", func(t *testing.T) { // what the horizon is about

@@ -96,7 +96,8 @@ func newRestoreCommand(app *App) *cobra.Command {
 		Short: "Make a data folder from a backup",
 		Long: `Makes the metadata, blobs and quarantine of a data folder from a backup. Every file is compared with its digest, and the
 folder gets its name once all are right. A folder that holds anything is refused.
-Then bring the key store and the key-encryption key. The ones of now: what was withdrawn stays gone.`,
+Then bring the key store and the key-encryption key. The ones of now: what was withdrawn stays gone.
+Credentials are as they were when the backup was made: one that was revoked since is accepted again until it is revoked again.`,
 		Args: positional(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if data == "" || from == "" {
@@ -108,6 +109,7 @@ Then bring the key store and the key-encryption key. The ones of now: what was w
 			}
 			app.showBackup(data, s)
 			app.row("next", "accession restore keys, and put the key-encryption key in its place")
+			app.row("then", "revoke again what was revoked since it was made: those credentials are accepted again")
 			return nil
 		},
 	}
