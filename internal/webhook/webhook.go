@@ -160,7 +160,7 @@ func (s *Service) set(ctx context.Context, c custody.Caller, orgID, address stri
 		}
 		return set, tx.AppendAudit(ctx, line(c, orgID, "webhook_set", "host="+host(address)))
 	})
-	if added && err != nil { // nothing names it
+	if added && err != nil && !errors.Is(err, custody.ErrInDoubt) { // nothing names it; in doubt the webhook may
 		err = errors.Join(err, s.cfg.Keys.RetireSigningPurpose(context.WithoutCancel(ctx), purpose(fresh)))
 	}
 	return a, err
