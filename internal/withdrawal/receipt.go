@@ -84,6 +84,8 @@ func remains(u custody.Upload, keyBackups time.Duration) []custody.Remnant {
 		{What: "request records of its servings"},
 		{What: "the redacted consent: versions, text digest and time, not who consented"},
 		{What: "the upload's row: ids, kind, status, size, digest, media type as declared, visibility and times"},
+		{What: "what its gates said: states, times, counts, digests, the media type and language found, the name of a malware signature; and why it was refused or failed"},
+		{What: "deliveries of its events to the organization's webhook: ids, digests and times, until 30 days after each ended"},
 		{What: "this receipt"},
 		{What: "answers to requests about the upload, without the file's name, so that a repeated request gets them again", Until: withdrawnAt.Add(answersLifetime)},
 	}
