@@ -78,8 +78,12 @@ func (s *Service) newPart(ctx context.Context, c custody.Caller, u custody.Uploa
 	if discardErr := s.vault.DiscardPart(context.WithoutCancel(ctx), objectKey); discardErr != nil {
 		s.cfg.Log.WarnContext(ctx, "unpublished part stays until the sweep", "upload_id", u.ID, "error", discardErr)
 	}
-	if errors.Is(err, custody.ErrConflict) {
+	switch {
+	case errors.Is(err, custody.ErrConflict):
 		return s.lostRace(ctx, p, accepted, i)
+	case errors.Is(err, custody.ErrTaken): // the key, by another part at the same time, in another process
+		i.RequestHash = partHash(accepted)
+		a, _, err = i.Replay(ctx, s.store)
 	}
 	return a, err
 }
