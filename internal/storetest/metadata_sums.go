@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -19,6 +20,12 @@ func metadataSums(t *testing.T, in *Installation) {
 	in.reserved(t, "acme", 64)
 	in.reserved(t, "beta", 900)
 	want := sqlstore.QuotaOfAll{Organizations: 2, NearlyFull: 1, AllowanceBytes: 1<<30 + 1000, ReservedBytes: 964}
+	if q, err := in.Store.QuotaOfAll(ctx); err != nil || q != want {
+		t.Errorf("quota of all is %+v, %v, want %+v", q, err, want)
+	}
+	in.organization(t, "gamma", math.MaxInt64) // without a limit
+	in.organization(t, "delta", math.MaxInt64)
+	want.Organizations, want.AllowanceBytes = 4, math.MaxInt64
 	if q, err := in.Store.QuotaOfAll(ctx); err != nil || q != want {
 		t.Errorf("quota of all is %+v, %v, want %+v", q, err, want)
 	}
