@@ -142,6 +142,8 @@ func Server(h http.Handler) *http.Server {
 		MaxHeaderBytes:    2 * maxHeaderBytes,
 		ConnContext:       remember,
 		ConnState:         stateChanged,
+
+		DisableGeneralOptionsHandler: true, // of OPTIONS *: the door answers every request, or Listener takes it for one that never came
 	}
 }
 

@@ -60,6 +60,22 @@ func TestRefusalsBeforeTheDoor(t *testing.T) {
 	}
 }
 
+// One request has one answer, the server-wide OPTIONS too: a second one would be taken for the answer to whoever asks next on the connection.
+func TestOptionsOfTheServer(t *testing.T) {
+	b := newBench(t)
+	answers := b.answers("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n" + "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if len(answers) != 2 || answers[0].StatusCode != 404 || answers[1].StatusCode != 200 {
+		t.Fatalf("answers: %v", answers)
+	}
+	if h := answers[0].Header; h.Get("Content-Type") != "application/json" || h.Get("X-Request-Id") == "" {
+		t.Errorf("not the form of the contract: %v", h)
+	}
+	b.stop()
+	if !strings.Contains(b.log.String(), "code=route_not_found") {
+		t.Error("it is not logged")
+	}
+}
+
 func TestHeadersThatDoNotArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect := standing(t, &rooms{}, Config{}, func(s *http.Server) { s.ReadHeaderTimeout, s.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond })
