@@ -224,7 +224,7 @@ var issueProofs = proofs{
 	},
 	"4.4 expires_at": func(t *testing.T, w witness) {
 		soon := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-		issueProof("expires_at", []any{"", 7, "soon", "2020-01-01T00:00:00Z"}, soon.Format(time.RFC3339))(t, w)
+		issueProof("expires_at", []any{"", 7, "soon", "2020-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-00:01"}, soon.Format(time.RFC3339))(t, w)
 		r := w.issued(fields{"org_id": "quay", "role": "ai_reader", "expires_at": soon.Format(time.RFC3339)})
 		if got, err := time.Parse(time.RFC3339, r.field(t, "expires_at")); err != nil || !got.Equal(soon) {
 			t.Errorf("expires at %v, want %v", got, soon)

@@ -121,7 +121,7 @@ var consentProofs = proofs{
 		strings.Repeat("g", 64), 1, nil),
 	"2.3 consenting_user_id":    consentProof("consenting_user_id", "string", "", 7, "", nil),
 	"2.3 consenting_user_email": consentProof("consenting_user_email", "string", "email", "nobody", "a@b@c", "Ann <ann@example.com>", 7, "", nil),
-	"2.3 accepted_at":           consentProof("accepted_at", "string", "date-time", "yesterday", "2026-11-01", "2026-02-30T10:00:00Z", "2026-11-01 10:00:00Z", 1793527200, nil),
+	"2.3 accepted_at":           consentProof("accepted_at", "string", "date-time", "yesterday", "2026-11-01", "2026-02-30T10:00:00Z", "2026-11-01 10:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-00:01", 1793527200, nil),
 	"2.3 consent_capture":       consentIsRedacted,
 }
 

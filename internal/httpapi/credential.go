@@ -24,7 +24,7 @@ type credentialRequest struct {
 	OrgID     orgID     `json:"org_id"`
 	Role      string    `json:"role" enum:"solution_company_upload,ai_reader"`
 	Scope     scopeList `json:"scope,omitempty"`
-	ExpiresAt timestamp `json:"expires_at,omitzero" doc:"Default: 180 days from now."`
+	ExpiresAt givenTime `json:"expires_at,omitzero" doc:"Default: 180 days from now."`
 	_         struct{}  `additionalProperties:"false"`
 }
 

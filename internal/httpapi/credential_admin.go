@@ -94,7 +94,7 @@ type rotateInput struct {
 
 type rotationRequest struct {
 	Overlap   *int64    `json:"overlap_seconds,omitempty" minimum:"0" maximum:"2592000" doc:"For how long the old credential goes on being accepted; default: a day. 0 ends it at once."`
-	ExpiresAt timestamp `json:"expires_at,omitzero" doc:"Of the successor. Default: 180 days from now."`
+	ExpiresAt givenTime `json:"expires_at,omitzero" doc:"Of the successor. Default: 180 days from now."`
 	_         struct{}  `additionalProperties:"false"`
 }
 

@@ -44,6 +44,8 @@ func TestIssue(t *testing.T) {
 		"empty scope":  {`{"org_id":"o","role":"ai_reader","scope":""}`, "/scope"},
 		"blank scope":  {`{"org_id":"o","role":"ai_reader","scope":" "}`, "/scope"},
 		"bad expiry":   {`{"org_id":"o","role":"ai_reader","expires_at":"soon"}`, "/expires_at"},
+		"zero time":    {`{"org_id":"o","role":"ai_reader","expires_at":"0001-01-01T00:00:00Z"}`, "/expires_at"},
+		"year 10000":   {`{"org_id":"o","role":"ai_reader","expires_at":"9999-12-31T23:59:59-00:01"}`, "/expires_at"},
 		"extra":        {`{"org_id":"o","role":"ai_reader","x":1}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

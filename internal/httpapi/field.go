@@ -85,6 +85,9 @@ func fieldOf(err error) field {
 	if email, _, _ := strings.Cut(validation.MsgExpectedRFC5322Email, ":"); strings.HasPrefix(d.Message, email) {
 		return field{pointer(d.Location), "expected one e-mail address"} // the library's message quotes the address
 	}
+	if strings.HasSuffix(d.Message, givenPattern) {
+		return field{pointer(d.Location), givenExpected}
+	}
 	if strings.HasSuffix(d.Message, datePattern) {
 		return field{pointer(d.Location), "expected an RFC 3339 date-time"}
 	}

@@ -107,6 +107,8 @@ func TestInitiateRefusesFields(t *testing.T) {
 		"lax hour":            {edit(`T10:30:00.1234`, `T1:30:00`), custody.CodeConsentInvalid, []string{"/consent/accepted_at"}},
 		"day of no month":     {edit(`2026-11-20`, `2026-02-30`), custody.CodeConsentInvalid, []string{"/consent/accepted_at"}},
 		"offset":              {edit(`+01:00`, `+24:30`), custody.CodeConsentInvalid, []string{"/consent/accepted_at"}},
+		"zero time":           {edit(`2026-11-20T10:30:00.1234`, `0001-01-01T00:00:00`), custody.CodeConsentInvalid, []string{"/consent/accepted_at"}},
+		"year 10000 in UTC":   {edit(`2026-11-20T10:30:00.1234+01:00`, `9999-12-31T23:59:59-00:01`), custody.CodeConsentInvalid, []string{"/consent/accepted_at"}},
 		"consent and more": {strings.Replace(edit(`:100`, `:0`), `"accepted":true`, `"accepted":false`, 1), custody.CodeConsentInvalid,
 			[]string{"/consent/accepted", "/size_bytes"}},
 	} {

@@ -49,7 +49,7 @@ type consent struct {
 	TextHash          digest    `json:"text_hash_sha256"`
 	UserID            label     `json:"consenting_user_id"`
 	UserEmail         email     `json:"consenting_user_email"`
-	AcceptedAt        timestamp `json:"accepted_at"`
+	AcceptedAt        givenTime `json:"accepted_at"`
 }
 
 type initiated struct {

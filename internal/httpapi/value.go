@@ -125,7 +125,12 @@ func (accepted) Schema(huma.Registry) *huma.Schema {
 // timestamp is an RFC 3339 date-time, answered in UTC with milliseconds.
 type timestamp struct{ time.Time }
 
-const datePattern = `^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`
+const (
+	datePattern   = `^\d{4}` + dateAfterYear
+	givenPattern  = `^[1-9]\d{3}` + dateAfterYear
+	dateAfterYear = `-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`
+	givenExpected = "expected an RFC 3339 date-time of the years 1000 to 9999, such as 2026-11-20T09:30:00Z"
+)
 
 func (timestamp) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Pattern: datePattern, Examples: []any{"2026-11-20T09:30:00.000Z"}}
@@ -145,6 +150,23 @@ func (t timestamp) kept() time.Time {
 		return time.Time{}
 	}
 	return t.UTC().Truncate(time.Millisecond)
+}
+
+// givenTime is a timestamp in a body. The year 1, the zero value of clients that have no time to send, is none; nor is what is
+// no date-time any more once it is in UTC.
+type givenTime struct{ timestamp }
+
+func (givenTime) Schema(r huma.Registry) *huma.Schema {
+	s := timestamp{}.Schema(r)
+	s.Pattern = givenPattern
+	return s
+}
+
+func (t givenTime) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
+	if t.UTC().Year() > 9999 {
+		return wrong(at, givenExpected)
+	}
+	return nil
 }
 
 // instant is nil for a time that has not come.
