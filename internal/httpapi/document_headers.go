@@ -19,6 +19,7 @@ func answerHeaders() map[string]*huma.Header {
 		"Traceparent":         text("W3C trace context: the sender's trace, if it sent one, and this request in it.", "00-"+exampleTraceID+"-00f067aa0ba902b7-01"),
 		"Idempotent-Replayed": {Description: "true where the answer was given before.", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{"true"}}},
 		"ETag":                text("Changes with every event and every accepted part.", `W/"3.2"`),
+		"Preference-Applied":  text("The wait of Prefer, where the answer waited. (RFC 7240)", "wait=30"),
 		"Location":            {Description: "The canonical status URL.", Schema: &huma.Schema{Type: huma.TypeString, Format: "uri"}},
 		"Retry-After":         {Description: "Seconds to wait.", Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: &least}, Example: 1},
 		"WWW-Authenticate":    text("Bearer, and what was wrong with the credential.", `Bearer realm="accession", error="invalid_token"`),
@@ -52,6 +53,9 @@ func headersOf(status int, op *huma.Operation) map[string]*huma.Header {
 	if status < 400 && takes("If-None-Match") {
 		names = append(names, "ETag")
 	}
+	if status < 400 && takes("Prefer") {
+		names = append(names, "Preference-Applied")
+	}
 	if status < 300 && slices.Contains(op.Tags, portalTag) && op.Method != http.MethodGet {
 		names = append(names, "Set-Cookie")
 	}
@@ -60,7 +64,7 @@ func headersOf(status int, op *huma.Operation) map[string]*huma.Header {
 		names = append(names, "Location", "Retry-After")
 	case http.StatusUnauthorized:
 		names = append(names, "WWW-Authenticate")
-	case http.StatusConflict, http.StatusServiceUnavailable, http.StatusTooManyRequests:
+	case http.StatusConflict, http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusInsufficientStorage:
 		names = append(names, "Retry-After")
 	}
 	h := map[string]*huma.Header{}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -361,8 +362,21 @@ func (b *bench) conforms(req *http.Request, out reply) {
 	}
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
 		b.t.Errorf("%s %s answered %d, which the document does not allow: %v\n%s", req.Method, req.URL.Path, out.StatusCode, err, out.raw)
+		return
+	}
+	documented := map[string]bool{}
+	for name := range route.Operation.Responses.Status(out.StatusCode).Value.Headers {
+		documented[http.CanonicalHeaderKey(name)] = true
+	}
+	for name := range out.Header {
+		if !documented[name] && !slices.Contains(ofAnyAnswer, name) {
+			b.t.Errorf("%s %s answered %d with the header %s, of which the document knows nothing", req.Method, req.URL.Path, out.StatusCode, name)
+		}
 	}
 }
+
+// ofAnyAnswer are headers that say nothing about an operation.
+var ofAnyAnswer = []string{"Access-Control-Allow-Origin", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Date", "Pragma", "X-Content-Type-Options"}
 
 // wants checks an error answer.
 func (r reply) wants(t *testing.T, status int, code custody.Code, paths ...string) {
