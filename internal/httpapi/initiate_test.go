@@ -91,7 +91,7 @@ func TestInitiateRefusesFields(t *testing.T) {
 		"null":                {`null`, custody.CodeInvalidRequest, []string{""}},
 		"malformed":           {`{"filename":`, custody.CodeInvalidRequest, []string{""}},
 		"trailing":            {initiateJSON + `{}`, custody.CodeInvalidRequest, []string{""}},
-		"empty":               {``, custody.CodeInvalidRequest, nil},
+		"empty":               {``, custody.CodeInvalidRequest, []string{""}},
 		"duplicate":           {edit(`:100`, `:100,"size_bytes":100`), custody.CodeInvalidRequest, []string{""}},
 		"duplicate in depth":  {edit(`"accepted":true`, `"accepted":false,"accepted":true`), custody.CodeInvalidRequest, []string{""}},
 		"invalid UTF-8":       {edit(`pump`, "\xff"), custody.CodeInvalidRequest, []string{""}},
@@ -114,7 +114,11 @@ func TestInitiateRefusesFields(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.t, b.got = t, nil
-			b.post(partners+"/initiate", c.body, asUp).wants(t, 400, c.code, c.paths...)
+			r := b.post(partners+"/initiate", c.body, asUp)
+			r.wants(t, 400, c.code, c.paths...)
+			if len(r.body.Details.Fields) == 0 {
+				t.Errorf("no field is named: %s", r.raw)
+			}
 			if b.got != nil {
 				t.Error("it reached the room")
 			}

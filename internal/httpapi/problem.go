@@ -117,7 +117,9 @@ func refusal(ctx huma.Context, status int, _ string, errs ...error) huma.StatusE
 	case http.StatusInternalServerError: // the body could not be read; no handler reports errors this way
 		e = invalid(field{"", "the body could not be read to its end"})
 	default:
-		if !errors.As(errors.Join(errs...), &e) { // a check of ours that says more than which fields are wrong
+		if len(errs) == 0 { // where a body is needed, and there is none
+			e = invalid(field{"", "is required"})
+		} else if !errors.As(errors.Join(errs...), &e) { // a check of ours that says more than which fields are wrong
 			e = invalid(fieldsOf(errs)...)
 		}
 	}
