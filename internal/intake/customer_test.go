@@ -20,7 +20,7 @@ import (
 type reads interface {
 	Upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
 	Part(ctx context.Context, uploadID string, number int) (custody.Part, error)
-	Parts(ctx context.Context, uploadID string) ([]custody.Part, error)
+	PartDigests(ctx context.Context, uploadID string) ([]custody.Part, error)
 	UploadState(ctx context.Context, orgID, uploadID string) (custody.UploadState, error)
 	GatesShown(ctx context.Context, uploadID string) ([]custody.GateShown, error)
 	Withdrawing(ctx context.Context, uploadID string) (custody.Withdrawing, error)

@@ -24,7 +24,7 @@ import (
 type Store interface {
 	Upload(ctx context.Context, orgID, uploadID string) (custody.Upload, error)
 	Part(ctx context.Context, uploadID string, number int) (custody.Part, error)
-	Parts(ctx context.Context, uploadID string) ([]custody.Part, error)
+	PartDigests(ctx context.Context, uploadID string) ([]custody.Part, error)             // number, size and digest alone
 	UploadState(ctx context.Context, orgID, uploadID string) (custody.UploadState, error) // without gates and withdrawal
 	GatesShown(ctx context.Context, uploadID string) ([]custody.GateShown, error)
 	Withdrawing(ctx context.Context, uploadID string) (custody.Withdrawing, error)

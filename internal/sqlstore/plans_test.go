@@ -33,6 +33,7 @@ func TestRequestsScanNoTable(t *testing.T) {
 		"gates shown":    func(ctx context.Context) error { _, err := store.GatesShown(ctx, "upl_1"); return err },
 		"gates":          func(ctx context.Context) error { _, err := store.Gates(ctx, "upl_1"); return err },
 		"parts":          func(ctx context.Context) error { _, err := store.Parts(ctx, "upl_1"); return err },
+		"part digests":   func(ctx context.Context) error { _, err := store.PartDigests(ctx, "upl_1"); return err },
 		"events":         func(ctx context.Context) error { _, err := store.Events(ctx, "upl_1", 0); return err },
 		"published":      func(ctx context.Context) error { _, err := store.Published(ctx, "acme", "upl_1"); return err },
 		"artifact":       func(ctx context.Context) error { _, err := store.Artifact(ctx, "upl_1", "context"); return err },

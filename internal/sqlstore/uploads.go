@@ -101,12 +101,24 @@ func (s queries) Part(ctx context.Context, uploadID string, number int) (p custo
 
 // Parts reads the part ledger in order.
 func (s queries) Parts(ctx context.Context, uploadID string) (parts []custody.Part, err error) {
-	err = s.q.Each(ctx, `SELECT upload_id, part_number, size_bytes, sha256, object_key, accepted_at FROM parts WHERE upload_id = $1 ORDER BY part_number`,
+	err = s.q.Each(ctx, `SELECT part_number, size_bytes, sha256, object_key, accepted_at FROM parts WHERE upload_id = $1 ORDER BY part_number`,
 		[]any{uploadID}, func(scan func(...any) error) error {
-			var p custody.Part
+			p := custody.Part{UploadID: uploadID}
 			var accepted int64
-			err := scan(&p.UploadID, &p.Number, &p.SizeBytes, &p.SHA256, &p.ObjectKey, &accepted)
+			err := scan(&p.Number, &p.SizeBytes, &p.SHA256, &p.ObjectKey, &accepted)
 			p.AcceptedAt = moment(accepted)
+			parts = append(parts, p)
+			return err
+		})
+	return parts, err
+}
+
+// PartDigests reads number, size and digest of each part of the ledger, in order.
+func (s queries) PartDigests(ctx context.Context, uploadID string) (parts []custody.Part, err error) {
+	err = s.q.Each(ctx, `SELECT part_number, size_bytes, sha256 FROM parts WHERE upload_id = $1 ORDER BY part_number`,
+		[]any{uploadID}, func(scan func(...any) error) error {
+			p := custody.Part{UploadID: uploadID}
+			err := scan(&p.Number, &p.SizeBytes, &p.SHA256)
 			parts = append(parts, p)
 			return err
 		})

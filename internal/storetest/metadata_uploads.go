@@ -165,6 +165,12 @@ func metadataPartRace(t *testing.T, in *Installation) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("the ledger is %+v, %v; want the winners %+v", got, err, want)
 	}
+	digests, err := in.Store.PartDigests(t.Context(), u.ID)
+	if err != nil || !slices.EqualFunc(digests, want, func(d, p custody.Part) bool {
+		return d == custody.Part{UploadID: p.UploadID, Number: p.Number, SizeBytes: p.SizeBytes, SHA256: p.SHA256}
+	}) {
+		t.Errorf("the ledger's digests are %+v, %v; want those of the winners %+v", digests, err, want)
+	}
 	for _, p := range want {
 		if one, err := in.Store.Part(t.Context(), u.ID, p.Number); err != nil || one != p {
 			t.Errorf("part %d: %+v, %v", p.Number, one, err)
