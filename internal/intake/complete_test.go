@@ -22,10 +22,6 @@ func (lapsing) Upload(context.Context, string, string) (custody.Upload, error) {
 	}, nil
 }
 
-func (lapsing) Parts(context.Context, string) ([]custody.Part, error) {
-	return []custody.Part{{Number: 1, SizeBytes: 3}}, nil
-}
-
 func (s lapsing) InTx(_ context.Context, fn func(Tx) error) error { return fn(s) }
 
 func (s lapsing) UploadForChange(ctx context.Context, orgID, uploadID string) (custody.Upload, error) {
