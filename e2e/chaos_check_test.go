@@ -21,7 +21,8 @@ var wrongRows = map[string]string{
 	"an upload is not where its last event left it": `SELECT u.upload_id FROM uploads u JOIN status_events e ON e.upload_id = u.upload_id AND e.sequence = u.sequence
 		WHERE e.status <> u.status OR u.sequence <> (SELECT MAX(sequence) FROM status_events l WHERE l.upload_id = u.upload_id)`,
 	"an event does not follow the one before": `SELECT e.upload_id FROM status_events e JOIN status_events b ON b.upload_id = e.upload_id AND b.sequence = e.sequence - 1 WHERE e.from_status <> b.status`,
-	"a gate has two outcomes":                 `SELECT upload_id || ' ' || stage FROM status_events WHERE gate_state IN ('passed', 'rejected', 'failed') GROUP BY upload_id, stage HAVING COUNT(*) > 1`,
+	"a gate has two outcomes, and was not resumed": `SELECT e.upload_id || ' ' || e.stage FROM status_events e WHERE e.gate_state IN ('passed', 'rejected', 'failed') GROUP BY e.upload_id, e.stage
+		HAVING COUNT(*) > 1 + (SELECT COUNT(*) FROM status_events r WHERE r.upload_id = e.upload_id AND r.from_status = 'FAILED' AND r.status = 'PROCESSING')`,
 	"an allowance is not the sum of its uploads": `SELECT o.org_id FROM organizations o WHERE o.org_id <> '' AND
 		(o.used_bytes <> (SELECT COALESCE(SUM(used_bytes), 0) FROM uploads u WHERE u.org_id = o.org_id)
 		OR o.reserved_bytes <> (SELECT COALESCE(SUM(reserved_bytes), 0) FROM uploads u WHERE u.org_id = o.org_id) OR o.used_bytes + o.reserved_bytes > o.allowance_bytes)`,

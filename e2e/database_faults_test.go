@@ -37,9 +37,12 @@ func (c databaseCall) plan() string {
 	return fmt.Sprintf("%s %s %d %s %s", c.database, c.call, c.n, c.fault, c.what)
 }
 
+// faulty is a service that something goes wrong with, or around, while somebody works with it who repeats what is refused.
+type faulty struct{ *service }
+
 // faultyDatabase is a service whose databases fail at one call of a job, which it does one after the other.
 type faultyDatabase struct {
-	*service
+	faulty
 	faults string
 	jobs   int
 	golden string // what readers of the document have to be served
@@ -151,16 +154,16 @@ func chosen(chance *rand.Rand, all []string, n int) (some []string) {
 
 func startFaulty(t *testing.T) *faultyDatabase {
 	d := &faultyDatabase{faults: t.TempDir()}
-	d.service = start(t, options{
+	d.faulty = faulty{start(t, options{
 		binary: misbehavingBinary(t), env: []string{"ACCESSION_DATABASE_FAULTS=" + d.faults},
 		flags: []string{"--part-size-bytes", "4096", "--rate-limits", "off"},
-	})
+	})}
 	d.http = &http.Client{Timeout: faultPatience} // whoever waits longer hangs
 	return d
 }
 
 // insist repeats a request under one key while the service says that it could not do it now.
-func (d *faultyDatabase) insist(t *testing.T, c call) reply {
+func (d faulty) insist(t *testing.T, c call) reply {
 	t.Helper()
 	if c.key == "" && c.method != "GET" {
 		c.key = client.NewIdempotencyKey()
@@ -286,7 +289,7 @@ func (d *faultyDatabase) text(t *testing.T, p partner, reader string) {
 }
 
 // read reads a context, which must have its record.
-func (d *faultyDatabase) read(t *testing.T, p partner, reader, id string) servedContext {
+func (d faulty) read(t *testing.T, p partner, reader, id string) servedContext {
 	t.Helper()
 	served := decode[servedContext](t, d.insist(t, call{method: "GET", path: p.path("/ai-context/" + id), token: reader}).want(t, 200, ""))
 	found := d.insist(t, call{method: "GET", path: p.path("/request-records?upload_id=" + id), token: reader}).want(t, 200, "")
@@ -312,7 +315,7 @@ func (d *faultyDatabase) read(t *testing.T, p partner, reader, id string) served
 }
 
 // withdraw takes an upload back: nothing of it is left when that is answered.
-func (d *faultyDatabase) withdraw(t *testing.T, p partner, reader, id string) {
+func (d faulty) withdraw(t *testing.T, p partner, reader, id string) {
 	t.Helper()
 	gone := d.insist(t, p.withdrawing(id, "", "fault test")).want(t, 200, "")
 	receipt := gone.field(t, "withdrawal_receipt_id")
@@ -332,7 +335,7 @@ func (d *faultyDatabase) withdraw(t *testing.T, p partner, reader, id string) {
 }
 
 // wantNothingLeft holds the rows against each other, and looks for what is left when reservations have lapsed and the sweeper was there.
-func (d *faultyDatabase) wantNothingLeft(t *testing.T) {
+func (d faulty) wantNothingLeft(t *testing.T) {
 	if exit := d.stop(); exit != 0 {
 		t.Errorf("exit %d", exit)
 	}

@@ -15,6 +15,7 @@ kills    | ACCESSION_CRASH_KILLS       | 1000    | kills             | TestCrash
 power    | ACCESSION_POWER_CUTS        | 1000    | cuts              | TestPowerCuts                                       | cuts of the disks'"'"' power: what was not made durable is lost
 stores   |                             |         | all calls         | TestStorageThatFailsOrLies                          | each call to storage goes wrong in each way
 database | ACCESSION_DATABASE_FAULTS   | all     | calls             | TestDatabaseThatFails                               | each call to the databases goes wrong in each way
+engines  | ACCESSION_ENGINE_FAULTS     | all     | calls             | TestEnginesThatFail                                 | each call to scanner, workers and a webhook'"'"'s receiver goes wrong in each way
 webhooks | ACCESSION_TORTURE_RUNS      | 20      | runs              | TestWebhookTorture TestWebhookTortureOfTwoSenders   | receivers that do what they like, senders that die
 chaos    | ACCESSION_CHAOS_SECONDS     | 1800    | s                 | TestChaos                                           | two replicas, PostgreSQL, S3 and the network between fail at once
 model    | ACCESSION_MODEL_SEQUENCES   | 100000  | sequences         | TestServiceFollowsItsModel                          | random sequences of operations beside a model of the contract

@@ -7,4 +7,6 @@ func (w *worker) misbehave(string) error { return nil }
 
 func misbehaves([]byte) bool { return false }
 
+func (p *process) disturb() error { return nil }
+
 func shortened(l Limits) Limits { return l }

@@ -39,6 +39,9 @@ func (e *Extractor) start(ctx context.Context, name string, args []string) (*pro
 	p.cmd.Cancel = p.kill
 	p.cmd.WaitDelay = 2 * time.Second
 	p.cmd.Stderr = &p.stderr
+	if err := p.disturb(); err != nil {
+		return nil, err
+	}
 	// Files of Go never reach a child. Those that the service was started with would.
 	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !e.config.AllowMissingWalls {
 		return nil, fmt.Errorf("%w: start %s: keep the service's files from it: %w", ErrCageOpen, name, err)
