@@ -36,16 +36,22 @@ func (a answer) write(w http.ResponseWriter, x *exchange) {
 		w.WriteHeader(a.Status)
 		return
 	}
-	b := make([]byte, 0, len(a.Data)+128)
-	b = appendText(b, `{"request_id":`, x.requestID)
-	b = appendText(b, `,"trace_id":`, x.traceID)
-	b = append(append(b, `,"data":`...), a.Data...)
-	b = append(b, "}\n"...)
+	head := make([]byte, 0, 128)
+	head = appendText(head, `{"request_id":`, x.requestID)
+	head = appendText(head, `,"trace_id":`, x.traceID)
+	head = append(head, `,"data":`...)
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(b)))
+	h.Set("Content-Length", strconv.Itoa(len(head)+len(a.Data)+len(tail)))
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(b) // nobody left to tell
+	for _, piece := range [][]byte{head, a.Data, tail} { // together they would be a copy of what may be long
+		if _, err := w.Write(piece); err != nil {
+			return // nobody left to tell
+		}
+	}
 }
+
+// tail ends every success.
+var tail = []byte("}\n")
 
 // render makes the Render of an Idempotency from what shows the operation's result.
 func render[T any](view func(T) (status int, data any)) func(any) (custody.Answer, error) {
