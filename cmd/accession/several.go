@@ -270,6 +270,9 @@ func (r *result) follow(ctx context.Context, c *connection, service *client.Clie
 	if err == nil && last.Status != client.StatusReady {
 		err = &verdictError{status: last}
 	}
+	if ctx.Err() != nil {
+		err = interrupted(err)
+	}
 	r.err = err
 }
 

@@ -180,6 +180,21 @@ func TestWatch(t *testing.T) {
 	s.run("watch", "up_1", "up_2").want(t, exitOK, "READY", "\x1b[?7l")
 }
 
+func TestInterruptedWatch(t *testing.T) {
+	for _, ids := range [][]string{{"up_1"}, {"up_1", "up_2"}} {
+		s := newStation(t)
+		s.run("upload", s.file("a.bin", 10), "--accept", "--no-follow").want(t, exitOK, "PROCESSING", "")
+		s.run("upload", s.file("b.bin", 10), "--accept", "--no-follow").want(t, exitOK, "PROCESSING", "")
+		ctx, cancel := context.WithCancel(t.Context())
+		s.service.Inject("status", clienttest.Fault{Before: cancel, DropAfter: -1})
+		got := s.runContext(ctx, append([]string{"watch"}, ids...)...)
+		got.want(t, exitInterrupted, "", "error: interrupted\nnext: run the same command again")
+		if strings.Count(got.stderr, "error:") != 1 {
+			t.Errorf("an interruption is no other error: %s", got.stderr)
+		}
+	}
+}
+
 func TestWatchWithoutIdsTakesUnfinishedOnes(t *testing.T) {
 	s := newStation(t)
 	a := s.file("a.bin", 10)

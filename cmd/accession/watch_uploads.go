@@ -61,7 +61,7 @@ Exit code 0 where all are READY, 6 where a gate rejected or failed.`,
 			}
 			followers.Wait()
 			b.close()
-			if len(ids) == 1 && results[0].err != nil {
+			if len(ids) == 1 && results[0].err != nil && cmd.Context().Err() == nil {
 				return &severalError{text: "upload " + ids[0] + " did not end well", code: exitCode(results[0].err)}
 			}
 			if len(ids) > 1 {
