@@ -117,7 +117,7 @@ func TestTakenPortIsSaid(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	exit, said := refused(t, []string{"ACCESSION_ADMIN_TOKEN=" + adminToken}, "--data", t.TempDir(), "--listen", strings.TrimPrefix(s.url, "http://"))
-	if exit == 0 || !strings.Contains(said, "cannot listen") {
+	if exit == 0 || !strings.Contains(said, "cannot listen") || !strings.Contains(said, "name another address with --listen") {
 		t.Errorf("exit %d, said %s", exit, said)
 	}
 }

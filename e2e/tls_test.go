@@ -123,6 +123,9 @@ func TestServiceSpeaksTLSAndTakesRenewedCertificates(t *testing.T) {
 		t.Errorf("the base URL is not https: %s", s.log)
 	}
 	p := s.partner("harbour")
+	if said, _, exit := s.cli(p.token, "doctor", "client", "--server", plain); exit != 1 || !strings.Contains(said, "write https://") {
+		t.Errorf("doctor of the address without TLS: exit %d, %s", exit, said)
+	}
 	content := bytes.Repeat(note("sealed-lane"), 3000)
 	parts := cut(content, 65536)
 	id := p.initiate("note.txt", "text/plain", len(content))

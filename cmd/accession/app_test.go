@@ -120,6 +120,12 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"frobnicate"}, plain, exitUsage, "is no command"},
 		{[]string{"statsu"}, plain, exitUsage, "did you mean status"},
 		{[]string{"credentials", "destroy"}, plain, exitUsage, "is no command"},
+		{[]string{"help", "frobnicate"}, plain, exitUsage, "is no command of accession;"},
+		{[]string{"help", "credentials", "destroy"}, plain, exitUsage, "is no command of accession credentials"},
+		{[]string{"--version"}, plain, exitOK, ""},
+		{[]string{"retention", "show", "--org", ""}, plain, exitUsage, "no organization"},
+		{[]string{"retention", "set", "harbour", "0"}, plain, exitUsage, "DAYS has to be"},
+		{[]string{"quota", "set", "--org", "harbour", "lots"}, plain, exitUsage, "BYTES has to be"},
 		{[]string{"quota", "--nonsense"}, plain, exitUsage, "see accession quota --help"},
 		{[]string{"quota", "--token=" + clienttest.UploadToken}, plain, exitUsage, "never given on the command line"},
 		{[]string{"quota", "extra"}, plain, exitUsage, "takes"},
@@ -132,6 +138,13 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"context", "up_1"}, plain, exitNotAuthorised, "ai_reader"},
 		{[]string{"status", "up_9"}, plain, exitNotFound, "request_id req-1"},
 		{[]string{"status", "elsewhere", "up_9"}, plain, exitNotFound, "check the upload id"},
+		{[]string{"context", "up_1"}, func(s *station) {
+			s.env[envToken] = clienttest.ReaderToken
+			s.service.Inject("context", clienttest.Fault{Status: 404, Code: "context_not_ready"})
+		}, exitNotFound, "only a READY one has a context"},
+		{[]string{"status", "up_9"}, fault("status", clienttest.Fault{Status: 404, Code: "route_not_found"}), exitNotFound, "check the path in --server"},
+		{[]string{"receipt", "show", "rct_9"}, fault("receipt", clienttest.Fault{Status: 404, Code: "receipt_not_found"}), exitNotFound, "check the receipt id"},
+		{[]string{"quota"}, func(s *station) { s.env[envServer] = strings.Replace(s.service.URL, "http", "https", 1) }, exitUnavailable, "speaks no TLS"},
 		{[]string{"withdraw", "up_9"}, plain, exitNotFound, "upload_not_found"},
 		{[]string{"withdraw", "up_9", "--reason", strings.Repeat("x", 501)}, plain, exitUsage, "500"},
 		{[]string{"withdraw", "up_9"}, fault("withdraw", clienttest.Fault{Status: 409, Code: "idempotency_conflict"}), exitConflict, "idempotency_conflict"},

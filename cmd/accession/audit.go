@@ -188,7 +188,7 @@ the installation itself. With --json each line is a JSON object with its positio
 				return err
 			}
 			defer opened.Close()
-			return app.showChain(cmd.Context(), from, client.EvidenceQuery{OrgID: conn.org, Chain: chain, After: after}, limit, conn.json)
+			return conn.showChain(cmd.Context(), from, client.EvidenceQuery{OrgID: conn.org, Chain: chain, After: after}, limit)
 		},
 	}
 	conn.register(app, cmd, false, true)
@@ -203,10 +203,10 @@ the installation itself. With --json each line is a JSON object with its positio
 const showPage = 500
 
 // showChain prints up to limit lines (0: all), page by page.
-func (a *App) showChain(ctx context.Context, from chains, q client.EvidenceQuery, limit int, asJSON bool) error {
-	show := a.showLines
-	if asJSON {
-		show = a.printLines
+func (c *connection) showChain(ctx context.Context, from chains, q client.EvidenceQuery, limit int) error {
+	show := c.app.showLines
+	if c.json {
+		show = c.app.printLines
 	}
 	for shown := 0; ; {
 		if q.Limit = showPage; limit > 0 {
@@ -219,7 +219,9 @@ func (a *App) showChain(ctx context.Context, from chains, q client.EvidenceQuery
 		if err := show(page.Lines, shown == 0); err != nil {
 			return err
 		}
-		shown += len(page.Lines)
+		if shown += len(page.Lines); shown == 0 {
+			c.note("no line fits")
+		}
 		if page.NextAfter <= q.After || limit > 0 && shown >= limit {
 			return nil
 		}

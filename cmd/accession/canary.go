@@ -76,6 +76,7 @@ in capitals or in markup. Exit code 4 where no serving is found: that proves not
 		},
 	}
 	conn.register(app, cmd, false, true)
+	_ = cmd.Flags().MarkHidden("org") // it is of the installation
 	return cmd
 }
 

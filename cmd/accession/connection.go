@@ -50,7 +50,11 @@ func (c *connection) register(app *App, cmd *cobra.Command, token, admin bool) {
 	c.app = app
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&c.org, "org", app.Getenv(envOrg), "organization the credential is bound to ($"+envOrg+")")
+	org := "organization the credential is bound to"
+	if !token { // the admin token is bound to none
+		org = "organization"
+	}
+	flags.StringVar(&c.org, "org", app.Getenv(envOrg), org+" ($"+envOrg+")")
 	flags.StringVar(&c.server, "server", app.Getenv(envServer), "address of the service ($"+envServer+"); default: the profile's, or "+defaultServer)
 	flags.StringVar(&c.profileName, "profile", app.Getenv(envProfile), "profile, before the environment; $"+envProfile+" or the one in use goes after it")
 	if token {
@@ -284,8 +288,8 @@ func (c *connection) retry(attempts int) client.Retry {
 // shortAttempts bounds a single request to a few seconds of retries.
 const shortAttempts = 4
 
-// target reads [ORG] UPLOAD_ID.
-func (c *connection) target(args []string) (uploadID string, err error) {
+// target reads [ORG] and what follows it, such as UPLOAD_ID.
+func (c *connection) target(args []string) (what string, err error) {
 	if len(args) == 2 {
 		c.org = args[0]
 	}

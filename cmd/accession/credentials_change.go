@@ -38,6 +38,9 @@ func newListCredentialsCommand(app *App) *cobra.Command {
 				} else {
 					app.showCredentials(page.Credentials)
 				}
+				if len(page.Credentials) == 0 && query.Cursor == "" {
+					conn.note("no credential fits")
+				}
 				if query.Cursor = page.NextCursor; err != nil || query.Cursor == "" {
 					return err
 				}
@@ -90,6 +93,7 @@ func newRevokeCommand(app *App) *cobra.Command {
 		},
 	}
 	conn.register(app, cmd, false, true)
+	_ = cmd.Flags().MarkHidden("org") // the credential has one
 	return cmd
 }
 
@@ -137,6 +141,7 @@ The token goes to standard output, this once; all else to standard error.`,
 		},
 	}
 	conn.register(app, cmd, false, true)
+	_ = cmd.Flags().MarkHidden("org") // the credential has one
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "for how long the old credential goes on being accepted, up to 720h; 0 ends it at once")
 	cmd.Flags().StringVar(&expires, "expires-at", "", "RFC 3339 date-time of the successor's end; default: set by the service")
 	return cmd

@@ -86,6 +86,7 @@ func signingKeyCommand(app *App, use, short string, names []string, check func(s
 		},
 	}
 	conn.register(app, cmd, false, true)
+	_ = cmd.Flags().MarkHidden("org") // it is of the installation
 	return cmd
 }
 

@@ -90,7 +90,7 @@ func (a *App) diagnosis(found []finding, fix, asJSON bool) error {
 		a.printFindings(found)
 	}
 	if bad > 0 {
-		return &adviceError{fmt.Errorf("%d of %d findings are faults, marked with ✗", bad, len(found)), "do what → says, then run accession doctor again"}
+		return &adviceError{fmt.Errorf("%d of %d findings are faults, marked with ✗", bad, len(found)), "do what → says, then run the same command again"}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,11 @@ rights on the profiles from others.`,
 				}
 				return app.diagnosis(found, false, conn.json)
 			}
-			return app.diagnosis(append(found, conn.examineWay(cmd.Context())...), fix, conn.json)
+			found = append(found, conn.examineWay(cmd.Context())...)
+			if err := cmd.Context().Err(); err != nil {
+				return err // what was not answered by then is no finding
+			}
+			return app.diagnosis(found, fix, conn.json)
 		},
 	}
 	conn.register(app, cmd, true, true)
@@ -113,6 +118,8 @@ func (c *connection) examineWay(ctx context.Context) []finding {
 			service.Name, service.Why = "tls", "nobody could tell the service from an impostor"
 			service.Remedy = "have the service give a certificate that this computer trusts, for this name; SSL_CERT_FILE names further authorities"
 			service.Command = "openssl s_client -connect " + u.Host + " -servername " + u.Hostname()
+		} else if speaksHTTP(err) {
+			service.Remedy = nextStep(&client.NetworkError{Host: u.Host, Err: err})
 		}
 		return []finding{address, service}
 	}
@@ -134,6 +141,9 @@ func answered(answer *http.Response, server string) finding {
 	case answer.Header.Get("X-Request-Id") == "":
 		f.OK, f.Detail = false, "answered "+answer.Status+", and is no accession service"
 		f.Remedy, f.Command = "check the address", "curl -v "+server+"/healthz"
+	case answer.StatusCode == http.StatusBadRequest && strings.HasPrefix(server, "http://"): // of /readyz only a service with TLS says so
+		f.OK, f.Detail = false, "speaks TLS: "+answer.Status
+		f.Remedy, f.Command = "write https:// in --server, "+envServer+" or the profile", "curl "+server+"/readyz"
 	case answer.StatusCode != http.StatusOK:
 		f.OK, f.Detail = false, "not ready: "+answer.Status+", request_id "+answer.Header.Get("X-Request-Id")
 		f.Remedy, f.Command = "wait, or have the operator look: the answer says what is missing", "curl "+server+"/readyz"

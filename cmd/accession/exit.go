@@ -134,6 +134,11 @@ func (a *App) report(about string, err error) {
 	}
 }
 
+// speaksHTTP says whether HTTPS was spoken to a service without TLS. The standard library has no value for it, only words.
+func speaksHTTP(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
+}
+
 // nextStep is what a person can do about an error; empty where the error says it.
 func nextStep(err error) string {
 	var advice *adviceError
@@ -164,6 +169,9 @@ func nextStep(err error) string {
 	}
 	var network *client.NetworkError
 	if errors.As(err, &network) {
+		if speaksHTTP(err) {
+			return "what answers there speaks no TLS: for a service on this computer write http:// in --server, " + envServer + " or the profile; else ask the operator for its https address"
+		}
 		return "check that the service runs there, and --server, " + envServer + " or the profile; accession doctor client looks at the way there"
 	}
 	var refusal *client.Error
@@ -179,6 +187,12 @@ func nextStep(err error) string {
 		return "check the token in " + envToken + " or --token-file (" + envAdminToken + " or --admin-token-file for admins); a revoked or expired one has to be issued again; accession doctor client tries what a profile holds"
 	case refusal.Status == http.StatusForbidden:
 		return "the credential may not do this: check --org and the credential's role; reading a context takes " + client.RoleAIReader + ", uploading " + client.RoleUpload
+	case refusal.Code == "context_not_ready":
+		return "accession status shows where the upload stands; only a READY one has a context"
+	case refusal.Code == "receipt_not_found":
+		return "check the receipt id, which accession withdraw printed, and --org"
+	case refusal.Code == "route_not_found":
+		return "check the path in --server, " + envServer + " or the profile; accession doctor client looks at the way there"
 	case refusal.Status == http.StatusNotFound:
 		return "check the upload id and --org; a credential sees its own organization only"
 	case refusal.Status == http.StatusTooManyRequests && refusal.RetryAfter > 0:

@@ -63,6 +63,7 @@ The exit code is 1 where a problem remains.`,
 		},
 	}
 	conn.register(app, cmd, false, true)
+	_ = cmd.Flags().MarkHidden("org") // it is of the installation
 	cmd.Flags().BoolVar(&repair, "repair", false, "delete orphans")
 	return cmd
 }

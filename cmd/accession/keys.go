@@ -56,5 +56,6 @@ Interrupted at any point everything can still be read; repeat it to finish.`,
 		},
 	}
 	conn.register(app, cmd, false, true)
+	_ = cmd.Flags().MarkHidden("org") // it is of the installation
 	return cmd
 }

@@ -15,17 +15,21 @@ const maxAllowance = 1<<53 - 1
 func newQuotaSetCommand(app *App) *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
-		Use:   "set ORG BYTES|default",
+		Use:   "set [ORG] BYTES|default",
 		Short: "Set how much an organization may keep (admin)",
 		Long: `Sets how much an organization may keep, from the next upload on: BYTES is a number, with a unit if you like (500MB, 20GiB);
 default is what a new organization gets. Less than what it keeps deletes nothing: nothing more is accepted until
 there is room.`,
 		Example: `  accession quota set harbour 20GiB`,
-		Args:    positional(0, "ORG", "BYTES|default"),
+		Args:    positional(1, "[ORG]", "BYTES|default"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			allowance, err := conn.target(args)
+			if err != nil {
+				return err
+			}
 			bytes := int64(client.DefaultAllowance)
-			if args[1] != "default" {
-				n, err := humanize.ParseBytes(args[1])
+			if allowance != "default" {
+				n, err := humanize.ParseBytes(allowance)
 				if err != nil || n > maxAllowance {
 					return usagef("BYTES has to be a whole number of bytes up to %d, which may have a unit as in 500MB or 20GiB; or default", int64(maxAllowance))
 				}
@@ -38,7 +42,7 @@ there is room.`,
 			key := client.NewIdempotencyKey()
 			var a *client.Allowance
 			err = conn.retry(shortAttempts).Do(cmd.Context(), func(ctx context.Context) (err error) {
-				a, err = service.SetAllowance(ctx, args[0], bytes, key)
+				a, err = service.SetAllowance(ctx, conn.org, bytes, key)
 				return err
 			})
 			if exitCode(err) == exitNotFound {
@@ -59,6 +63,5 @@ there is room.`,
 		},
 	}
 	conn.register(app, cmd, false, true)
-	_ = cmd.Flags().MarkHidden("org") // it is an argument
 	return cmd
 }

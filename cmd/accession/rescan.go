@@ -44,6 +44,9 @@ With --wait the exit code is 6 where something was refused.`,
 			if err != nil {
 				return err
 			}
+			if queued.Queued+queued.Waiting == 0 && scope != (client.RescanScope{}) {
+				conn.note("no READY upload fits: check --org and --upload")
+			}
 			if wait {
 				conn.note("%d uploads queued", queued.Queued)
 				return conn.followRescans(cmd.Context(), service, scope, queued.RequestedAt)

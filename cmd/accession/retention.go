@@ -19,11 +19,11 @@ func newRetentionCommand(app *App) *cobra.Command {
 
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	show := retentionCommand(app, "show --org ORG", "Show how long an organization's uploads stay", nil,
+	show := retentionCommand(app, "show [ORG]", "Show how long an organization's uploads stay", "",
 		func(ctx context.Context, service *client.Client, org string, _ int, _ string) (*client.Retention, error) {
 			return service.Retention(ctx, org)
 		})
-	set := retentionCommand(app, "set --org ORG DAYS", "Set how long an organization's uploads stay, in days; none: without end", []string{"DAYS"},
+	set := retentionCommand(app, "set [ORG] DAYS|none", "Set how long an organization's uploads stay, in days; none: without end", "DAYS|none",
 		func(ctx context.Context, service *client.Client, org string, days int, key string) (*client.Retention, error) {
 			return service.SetRetention(ctx, org, days, key)
 		})
@@ -33,19 +33,27 @@ Uploads that are there already count too: those that are older are withdrawn wit
 	return cmd
 }
 
-// retentionCommand makes one request, repeated under the same key where it has to be, and shows the retention of its answer.
-func retentionCommand(app *App, use, short string, names []string, act func(ctx context.Context, service *client.Client, org string, days int, key string) (*client.Retention, error)) *cobra.Command {
+// retentionCommand makes one request, repeated under the same key where it has to be, and shows the retention of its answer. value is the
+// argument after the organization; empty: none.
+func retentionCommand(app *App, use, short, value string, act func(ctx context.Context, service *client.Client, org string, days int, key string) (*client.Retention, error)) *cobra.Command {
 	var conn connection
+	names := []string{"[ORG]"}
+	if value != "" {
+		names = append(names, value)
+	}
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: positional(0, names...),
+		Use: use, Short: short, Args: positional(1, names...),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if conn.org == "" {
-				return usagef("--org has to name the organization")
+			if len(args) == len(names) {
+				conn.org = args[0]
+			}
+			if err := conn.needOrg(); err != nil {
+				return err
 			}
 			days := 0
-			if len(args) > 0 && args[0] != "none" {
+			if value != "" && args[len(args)-1] != "none" {
 				var err error
-				if days, err = strconv.Atoi(args[0]); err != nil || days < 1 || days > 36500 {
+				if days, err = strconv.Atoi(args[len(args)-1]); err != nil || days < 1 || days > 36500 {
 					return usagef("DAYS has to be a whole number from 1 to 36500, or none")
 				}
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -66,7 +67,12 @@ func newRootCommand(app *App) *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked, err := cmd.Flags().GetBool("version"); err != nil || asked {
+				return errors.Join(err, app.printVersion())
+			}
+			return cmd.Help()
+		},
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupDocuments, Title: "Documents:"},
@@ -82,7 +88,9 @@ func newRootCommand(app *App) *cobra.Command {
 	}
 	root.SetHelpCommandGroupID(groupService)
 	root.Flags().BoolP("help", "h", false, "")
-	_ = root.Flags().MarkHidden("help") // the last line of the help tells of it; the rest has to fit a screen
+	root.Flags().Bool("version", false, "")
+	_ = root.Flags().MarkHidden("version") // a habit of hands; the command is what the help lists
+	_ = root.Flags().MarkHidden("help")    // the last line of the help tells of it; the rest has to fit a screen
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		text := err.Error()
 		if strings.Contains(text, "--token") || strings.Contains(text, "--admin-token") {
@@ -92,9 +100,26 @@ func newRootCommand(app *App) *cobra.Command {
 		return usagef("%s; see %s --help", text, cmd.CommandPath())
 	})
 	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.RunE, cmd.Run = helpOf, nil
+		}
+	}
 	handwrittenHelp(root)
 	app.completions(root)
 	return root
+}
+
+// helpOf prints the help of the command that args name. Cobra's own would take another name for no name at all.
+func helpOf(cmd *cobra.Command, args []string) error {
+	of, rest, err := cmd.Root().Find(args)
+	if err != nil {
+		return err // noSuchCommand's
+	}
+	if len(rest) > 0 {
+		return noSuchCommand(of, rest)
+	}
+	return of.Help()
 }
 
 // noSuchCommand is the argument check of commands that only hold others.
@@ -118,7 +143,11 @@ func positional(optional int, names ...string) cobra.PositionalArgs {
 		if len(names) == 0 {
 			return usagef("%s takes no arguments, only flags; write: %s", cmd.CommandPath(), cmd.UseLine())
 		}
-		return usagef("%s takes %s, not %d arguments; write: %s", cmd.CommandPath(), strings.Join(names, " "), len(args), cmd.UseLine())
+		plural := "s"
+		if len(args) == 1 {
+			plural = ""
+		}
+		return usagef("%s takes %s, not %d argument%s; write: %s", cmd.CommandPath(), strings.Join(names, " "), len(args), plural, cmd.UseLine())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,11 @@ func (a *App) serve(ctx context.Context, s settings) (err error) {
 	}
 	listener, err := net.Listen("tcp", s.Listen)
 	if err != nil {
-		return fmt.Errorf("cannot listen: %w", err)
+		err = fmt.Errorf("cannot listen: %w", err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = &adviceError{err, "stop what listens there, or name another address with --listen; accession doctor shows how to find it"}
+		}
+		return err
 	}
 	baseURL := s.baseURL(listener.Addr())
 	handler, place, err := svc.answers(ctx, baseURL)

@@ -93,12 +93,13 @@ func (s *settings) flags(f *pflag.FlagSet, getenv func(string) string) {
 				value: fields.Field(i),
 			}
 			s.all = append(s.all, one)
-			usage := one.usage + " (" + environment(one.name) + ")"
+			of := one.usage
 			if one.secret != "yes" {
-				f.VarPF(&flagText{kind: one.kind(), text: one.fallback}, one.name, "", usage).NoOptDefVal = one.bare()
+				f.VarPF(&flagText{kind: one.kind(), text: one.fallback}, one.name, "", one.usage+" ("+environment(one.name)+")").NoOptDefVal = one.bare()
+				of = "the value of --" + one.name
 			}
 			if one.secret != "" {
-				f.VarP(&flagText{kind: "file"}, one.name+fileSuffix, "", "file with "+usage)
+				f.VarP(&flagText{kind: "file"}, one.name+fileSuffix, "", "file with "+of+" ("+environment(one.name+fileSuffix)+")")
 			}
 		}
 	}

@@ -26,9 +26,11 @@ func newVersionCommand(app *App) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  positional(0),
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(app.Stdout, "accession %s (%s, %s/%s)\n", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+		RunE:  func(*cobra.Command, []string) error { return app.printVersion() },
 	}
+}
+
+func (a *App) printVersion() error {
+	_, err := fmt.Fprintf(a.Stdout, "accession %s (%s, %s/%s)\n", programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }

@@ -215,6 +215,9 @@ func (c *connection) showWebhooks(ctx context.Context, service *client.Client) e
 				fmt.Fprintf(c.app.Stdout, "%s  %s  %s  %d pending, %d dead\n", oneLine(w.OrgID), oneLine(w.URL), oneLine(state), w.Pending, w.Dead)
 			}
 		}
+		if len(page.Webhooks) == 0 && cursor == "" {
+			c.note("no webhook is set")
+		}
 		if cursor = page.NextCursor; cursor == "" {
 			return nil
 		}
