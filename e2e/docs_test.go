@@ -94,7 +94,7 @@ func newReader(t *testing.T, flags ...string) *reader {
 	client := r.s.oauthClient("acme", "ai_reader")
 	r.export(
 		"ACCESSION_URL", r.s.url, "URL", r.s.url, "ACCESSION_ADMIN_TOKEN", adminToken, "ACCESSION_ORG", "acme", "ORG", "acme",
-		"ACCESSION_TOKEN", p.token, "ACCESSION_KEY", p.token, "ACCESSION_READER_KEY", r.s.issue("acme", "ai_reader"),
+		"ACCESSION_TOKEN", p.token, "ACCESSION_READER_KEY", r.s.issue("acme", "ai_reader"),
 		"CLIENT_ID", client.id, "CLIENT_SECRET", client.secret,
 	)
 	r.write(".accession-data/admin-token", []byte(adminToken+"\n"))

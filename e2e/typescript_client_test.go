@@ -119,7 +119,7 @@ func TestTypeScriptClient(t *testing.T) {
 		limited := start(t, options{env: []string{"ACCESSION_RATE_LIMITS=read=1/1"}})
 		oauth := s.oauthClient("harbour", "solution_company_upload")
 		n.want(0, []string{
-			"ACCESSION_URL=" + s.url, "ACCESSION_ORG=harbour", "ACCESSION_KEY=" + p.token, "ACCESSION_READER_KEY=" + s.issue("harbour", "ai_reader"),
+			"ACCESSION_URL=" + s.url, "ACCESSION_ORG=harbour", "ACCESSION_TOKEN=" + p.token, "ACCESSION_READER_KEY=" + s.issue("harbour", "ai_reader"),
 			"ACCESSION_CLIENT_ID=" + oauth.id, "ACCESSION_CLIENT_SECRET=" + oauth.secret,
 			"ACCESSION_LIMITED_URL=" + limited.url, "ACCESSION_LIMITED_KEY=" + limited.issue("harbour", "solution_company_upload"),
 			"WEBHOOK_SECRET=" + secret, "ACCESSION_DELIVERY=" + string(delivery), "WEBHOOK_PORT=" + port,
@@ -144,14 +144,14 @@ func (n nodePackage) resumesAfterBothDied(t *testing.T) {
 	}
 	idFile := filepath.Join(t.TempDir(), "id")
 	n = nodePackage{t, n.dir}
-	n.want(7, []string{"ACCESSION_URL=" + s.url, "ACCESSION_ORG=harbour", "ACCESSION_KEY=" + p.token, "FILE=" + file, "ID_FILE=" + idFile, "STOP_AT=16777216"}, "node", "test/interrupted.mjs")
+	n.want(7, []string{"ACCESSION_URL=" + s.url, "ACCESSION_ORG=harbour", "ACCESSION_TOKEN=" + p.token, "FILE=" + file, "ID_FILE=" + idFile, "STOP_AT=16777216"}, "node", "test/interrupted.mjs")
 	id, err := os.ReadFile(idFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.kill()
 	s = start(t, options{data: s.data})
-	out := n.want(0, []string{"ACCESSION_URL=" + s.url, "ACCESSION_ORG=harbour", "ACCESSION_KEY=" + p.token, "FILE=" + file, "UPLOAD_ID=" + string(id)}, "node", "test/interrupted.mjs")
+	out := n.want(0, []string{"ACCESSION_URL=" + s.url, "ACCESSION_ORG=harbour", "ACCESSION_TOKEN=" + p.token, "FILE=" + file, "UPLOAD_ID=" + string(id)}, "node", "test/interrupted.mjs")
 	var did struct {
 		Verify, Send, Complete int
 		Status                 string

@@ -8,7 +8,7 @@ import { AccessionError, Client, NetworkError, SourceChangedError, newIdempotenc
 import { openFile } from "@accession/client/file";
 import { consent, env } from "./setting.mjs";
 
-const partner = (more = {}) => new Client({ baseURL: env("ACCESSION_URL"), org: env("ACCESSION_ORG"), credential: { apiKey: env("ACCESSION_KEY") }, ...more });
+const partner = (more = {}) => new Client({ baseURL: env("ACCESSION_URL"), org: env("ACCESSION_ORG"), credential: { apiKey: env("ACCESSION_TOKEN") }, ...more });
 const reader = () => partner({ credential: { apiKey: env("ACCESSION_READER_KEY") } });
 const document = { filename: "log.txt", content_type: "text/plain", consent };
 const refused = (status, code) => (error) => {
@@ -188,7 +188,7 @@ test("tokens are shared, refreshed before they end, and once after a 401", async
 });
 
 test("another organization is refused, and nothing else is tried", async () => {
-  for (const credential of [{ apiKey: env("ACCESSION_KEY") }, { clientId: env("ACCESSION_CLIENT_ID"), clientSecret: env("ACCESSION_CLIENT_SECRET") }]) {
+  for (const credential of [{ apiKey: env("ACCESSION_TOKEN") }, { clientId: env("ACCESSION_CLIENT_ID"), clientSecret: env("ACCESSION_CLIENT_SECRET") }]) {
     const wire = watched();
     const client = partner({ org: "lighthouse", credential, fetch: wire.fetch });
     await assert.rejects(client.quota(), refused(403, "access_denied"));

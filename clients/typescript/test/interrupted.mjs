@@ -5,7 +5,7 @@ import { Client } from "@accession/client";
 import { openFile } from "@accession/client/file";
 import { consent, env } from "./setting.mjs";
 
-const client = new Client({ baseURL: env("ACCESSION_URL"), org: env("ACCESSION_ORG"), credential: { apiKey: env("ACCESSION_KEY") } });
+const client = new Client({ baseURL: env("ACCESSION_URL"), org: env("ACCESSION_ORG"), credential: { apiKey: env("ACCESSION_TOKEN") } });
 const file = await openFile(env("FILE"));
 const done = { verify: 0, send: 0, complete: 0 };
 const onProgress = ({ phase, bytes }) => {
