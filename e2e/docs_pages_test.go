@@ -25,7 +25,7 @@ var notRun = []string{
 
 // prepared says what a reader has before a page or section, where that is more than a service and its credentials.
 var prepared = map[string]func(*testing.T) *reader{
-	"README.md":                       withScan,
+	"README.md":                       withClone,
 	"quick-start.md":                  beginner,
 	"command-line.md":                 withScan,
 	"webhooks.md":                     withHook,
@@ -73,6 +73,17 @@ func (r *reader) script(name, text string) {
 func withScan(t *testing.T) *reader {
 	r := newReader(t)
 	r.write("scan.pdf", readFile(t, "../testdata/scans/pump-station-record.pdf"))
+	return r
+}
+
+// withClone stands in a clone of the repository, where the binary was made.
+func withClone(t *testing.T) *reader {
+	r := newReader(t)
+	files, err := filepath.Abs("../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.link("testdata", files)
 	return r
 }
 
