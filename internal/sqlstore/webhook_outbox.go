@@ -121,10 +121,10 @@ func (tx *Tx) KeepDeliveries(ctx context.Context, lease string) error {
 	return err
 }
 
-// ReleaseDelivery gives d back untried; attempt does not count.
-func (tx *Tx) ReleaseDelivery(ctx context.Context, d custody.Delivery) error {
-	return tx.held(tx.q.Exec(ctx, `UPDATE webhook_deliveries SET lease = '', lease_until = 0, attempt = attempt - 1, attempts = attempts - 1
-		WHERE event_id = $1 AND lease = $2 AND attempt = $3 AND state = 'pending'`, d.EventID, d.Lease, d.Attempt))
+// ReleaseDelivery gives d back untried, due again after delay; attempt does not count.
+func (tx *Tx) ReleaseDelivery(ctx context.Context, d custody.Delivery, delay time.Duration) error {
+	return tx.held(tx.q.Exec(ctx, `UPDATE webhook_deliveries SET due_at = `+tx.d.Now+` + $1, lease = '', lease_until = 0, attempt = attempt - 1, attempts = attempts - 1
+		WHERE event_id = $2 AND lease = $3 AND attempt = $4 AND state = 'pending'`, delay.Milliseconds(), d.EventID, d.Lease, d.Attempt))
 }
 
 // ReleaseDeliveries gives all back. Only for a start that is known to be alone: whoever held them is dead.

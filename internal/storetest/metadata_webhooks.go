@@ -106,8 +106,16 @@ func metadataOutbox(t *testing.T, in *Installation) {
 		}
 		return err
 	})
-	if claims := in.carry(t, "acme", "l1", 9); len(claims) != 1 || claims[0].UploadID != unheard.ID || claims[0].Event.Sequence != 1 {
-		t.Errorf("claimed %+v", claims)
+	// What could not be made is given back untried, for later.
+	for _, delay := range []time.Duration{0, time.Hour} {
+		claims := in.carry(t, "acme", "l1", 9)
+		if len(claims) != 1 || claims[0].UploadID != unheard.ID || claims[0].Event.Sequence != 1 || claims[0].Attempt != 1 {
+			t.Fatalf("claimed %+v", claims)
+		}
+		in.must(t, func(tx *sqlstore.Tx) error { return tx.ReleaseDelivery(t.Context(), claims[0], delay) })
+	}
+	if due, err := in.Store.DueWebhooks(t.Context()); err != nil || len(due) != 0 {
+		t.Errorf("what was given back for an hour is due: %v, %v", due, err)
 	}
 	in.must(t, func(tx *sqlstore.Tx) error {
 		discarded, err := tx.DeleteWebhook(t.Context(), "acme")

@@ -152,10 +152,14 @@ func (c *courier) deliver(ctx context.Context, w custody.Webhook, d custody.Deli
 	attempt, advice, err := c.attempt(ctx, w, d)
 	finish := context.WithoutCancel(ctx)
 	if err != nil || ctx.Err() != nil { // nothing was sent, or nobody knows: the next to come tries
+		delay := time.Duration(0)
 		if err != nil {
 			log.ErrorContext(ctx, "webhook delivery could not be made", "error", err)
+			if ctx.Err() == nil { // a secret that cannot be read, for example: it fails at once again
+				delay = c.cfg.Delays[0]
+			}
 		}
-		if err := c.store.InTx(finish, func(tx Tx) error { return tx.ReleaseDelivery(finish, d) }); err != nil && !errors.Is(err, custody.ErrLeaseLost) {
+		if err := c.store.InTx(finish, func(tx Tx) error { return tx.ReleaseDelivery(finish, d, delay) }); err != nil && !errors.Is(err, custody.ErrLeaseLost) {
 			log.WarnContext(ctx, "webhook delivery waits for its lease to run out", "error", err)
 		}
 		return

@@ -34,7 +34,7 @@ type Tx interface {
 	ReplayDeliveries(ctx context.Context, q custody.WebhookReplay) (int64, error)
 	ClaimDeliveries(ctx context.Context, orgID, lease string, limit, concurrency, trips int) (custody.Webhook, []custody.Delivery, error)
 	KeepDeliveries(ctx context.Context, lease string) error
-	ReleaseDelivery(ctx context.Context, d custody.Delivery) error
+	ReleaseDelivery(ctx context.Context, d custody.Delivery, delay time.Duration) error
 	FinishDelivery(ctx context.Context, d custody.Delivery, r custody.DeliveryResult) error
 	ExpireDeliveries(ctx context.Context, before time.Time) (int64, error)
 	PruneDeliveries(ctx context.Context, deliveredBefore, deadBefore time.Time, keep int) error
