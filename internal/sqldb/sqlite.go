@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,7 +75,9 @@ func OpenSQLite(path string, o SQLiteOptions) (*SQLite, error) {
 		pragmas = append(pragmas, "secure_delete(1)")
 	}
 	base := "file:" + (&url.URL{Path: path}).EscapedPath()
-	write, err := sql.Open("sqlite", base+"?"+url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}.Encode())
+	// What a savepoint would take back stays in memory until it is released: it is small, and in a temporary file it would outlive what is
+	// deleted here.
+	write, err := sql.Open("sqlite", base+"?"+url.Values{"_pragma": append(slices.Clone(pragmas), "temp_store(MEMORY)"), "_txlock": {"immediate"}}.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +145,12 @@ func (db *SQLite) Migrate(ctx context.Context, files fs.FS, dir string) error {
 		return err
 	}
 	crashpoint.Hit("sqldb: before migrate")
-	err = migrate(ctx, p)
+	// A migration may change every page there is: too much for memory.
+	if _, err = db.write.ExecContext(ctx, `PRAGMA temp_store = DEFAULT`); err == nil {
+		err = migrate(ctx, p)
+		_, back := db.write.ExecContext(context.WithoutCancel(ctx), `PRAGMA temp_store = MEMORY`)
+		err = errors.Join(err, back)
+	}
 	crashpoint.Hit("sqldb: after migrate")
 	return err
 }
