@@ -29,6 +29,9 @@ func OpenPostgres(t *testing.T, url string) *sqldb.Postgres {
 	return db
 }
 
+// patient lets the server wait longer than the service would: on a busy machine the suite's own crowds queue for long.
+const patient = "&statement_timeout=60000&lock_timeout=60000&idle_in_transaction_session_timeout=60000"
+
 // PostgresMetadata opens an empty database for the suite, which works across organizations.
 func PostgresMetadata(t *testing.T) sqldb.DB {
 	t.Helper()
@@ -41,7 +44,7 @@ func PostgresMetadata(t *testing.T) sqldb.DB {
 		if _, err := sqlstore.Open(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
-	}))}
+	})+patient)}
 }
 
 // Across is a database whose every query sees all organizations.
