@@ -56,6 +56,8 @@ type Server struct {
 	hosts    []string
 	handler  http.Handler
 	origins  *http.CrossOriginProtection
+
+	arguments map[string]inputSchema // by tool
 }
 
 // New makes the server. Error: a URL that is none, or a mistake in the definitions of tools, met at start.
@@ -71,7 +73,7 @@ func New(cfg Config, contexts Contexts, uploads Uploads) (_ *Server, err error) 
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Server{cfg: cfg, contexts: contexts, uploads: uploads, origins: http.NewCrossOriginProtection(), hosts: []string{at.Host, base.Host},
+	s := &Server{cfg: cfg, contexts: contexts, uploads: uploads, origins: http.NewCrossOriginProtection(), arguments: map[string]inputSchema{}, hosts: []string{at.Host, base.Host},
 		metadata: at.Scheme + "://" + at.Host + "/.well-known/oauth-protected-resource" + at.EscapedPath()}
 	defer func() { // the SDK panics over a schema it cannot use
 		if r := recover(); r != nil {

@@ -2,6 +2,7 @@ package mcpapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -215,6 +216,46 @@ func TestFailuresOfRooms(t *testing.T) {
 	b.panics, b.err = false, custody.Errorf(custody.CodeVisibilityDenied, "internal")
 	if r := b.call(toolContext, one); r.StatusCode != 200 || !r.body.Result.IsError || !strings.Contains(r.raw, "visibility_denied") {
 		t.Errorf("%d %s", r.StatusCode, r.raw)
+	}
+}
+
+// An agent can mend a call only if it learns which argument is wrong, and how.
+func TestWrongArgumentsAreNamed(t *testing.T) {
+	b := newBench(t)
+	for name, c := range map[string]struct{ tool, arguments, fields string }{
+		"none":         {toolContext, `{}`, `[{"path":"/org_id","reason":"is required"},{"path":"/upload_id","reason":"is required"}]`},
+		"one missing":  {toolContext, `{"upload_id":"up_1"}`, `[{"path":"/org_id","reason":"is required"}]`},
+		"unknown":      {toolContext, `{"org_id":"org_1","upload_id":"up_1","hush":1,"hush2":2}`, `[{"path":"","reason":"holds an argument that this tool does not take"}]`},
+		"empty":        {toolStatus, `{"org_id":"","upload_id":"up_1"}`, `[{"path":"/org_id","reason":"expected a string of 1 to 128 characters"}]`},
+		"pattern":      {toolStatus, `{"org_id":"org_1","upload_id":"hush hush"}`, `[{"path":"/upload_id","reason":"expected a string of 1 to 128 characters that matches ^[!-~]+$"}]`},
+		"type":         {toolStatus, `{"org_id":"org_1","upload_id":5}`, `[{"path":"/upload_id","reason":"expected a string of 1 to 128 characters that matches ^[!-~]+$"}]`},
+		"null":         {toolRecords, `{"org_id":null}`, `[{"path":"/org_id","reason":"expected a string of 1 to 128 characters"}]`},
+		"too many":     {toolRecords, `{"org_id":"org_1","limit":9}`, `[{"path":"/limit","reason":"expected an integer from 1 to 8"}]`},
+		"none at all":  {toolRecords, `{"org_id":"org_1","limit":0}`, `[{"path":"/limit","reason":"expected an integer from 1 to 8"}]`},
+		"half":         {toolRecords, `{"org_id":"org_1","limit":1.5}`, `[{"path":"/limit","reason":"expected an integer from 1 to 8"}]`},
+		"to nobody":    {toolCapabilities, `{"org_id":"org_1"}`, `[{"path":"","reason":"holds an argument that this tool does not take"}]`},
+		"long cursor":  {toolRecords, `{"org_id":"org_1","cursor":"` + strings.Repeat("x", 257) + `"}`, `[{"path":"/cursor","reason":"expected a string of 0 to 256 characters"}]`},
+		"without them": {toolContext, `null`, `[{"path":"/org_id","reason":"is required"},{"path":"/upload_id","reason":"is required"}]`},
+	} {
+		r := b.call(c.tool, c.arguments)
+		if r.StatusCode != 200 || !r.body.Result.IsError || len(r.body.Result.Content) != 1 || strings.Contains(r.raw, "hush") {
+			t.Errorf("%s: %d %s", name, r.StatusCode, r.raw)
+			continue
+		}
+		var said struct {
+			Code     custody.Code
+			WhatToDo string `json:"what_to_do"`
+			Details  struct{ Fields json.RawMessage }
+		}
+		if err := json.Unmarshal([]byte(r.body.Result.Content[0].Text), &said); err != nil || said.Code != custody.CodeInvalidRequest || said.WhatToDo == "" || string(said.Details.Fields) != c.fields {
+			t.Errorf("%s: %v %s", name, err, r.body.Result.Content[0].Text)
+		}
+	}
+	if len(b.callers) != 0 {
+		t.Errorf("a room was asked by %+v", b.callers)
+	}
+	if r := b.send(`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, revision); strings.Contains(r.raw, "details.fields") {
+		t.Errorf("a batch has no fields to look at: %s", r.raw)
 	}
 }
 

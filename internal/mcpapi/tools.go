@@ -44,6 +44,16 @@ func (s *Server) addTools(sdk *mcp.Server) error {
 	if err := json.Unmarshal(toolsJSON, &published); err != nil {
 		return fmt.Errorf("MCP tools: %w", err)
 	}
+	var described []struct {
+		Name        string      `json:"name"`
+		InputSchema inputSchema `json:"inputSchema"`
+	}
+	if err := json.Unmarshal(toolsJSON, &described); err != nil {
+		return fmt.Errorf("MCP tools: %w", err)
+	}
+	for _, t := range described {
+		s.arguments[t.Name] = t.InputSchema
+	}
 	for _, t := range published {
 		switch t.Name {
 		case toolCapabilities:
@@ -157,7 +167,8 @@ func (s *Server) records(ctx context.Context, c custody.Caller, in recordsInput)
 	q := custody.RecordQuery{OrgID: in.OrgID, RequestID: in.RequestID, UploadID: in.UploadID, Limit: min(in.Limit, maxRecords)}
 	var ok bool
 	if q.Before, ok = q.After(in.Cursor); !ok {
-		return nil, nil, custody.Errorf(custody.CodeInvalidRequest, "cursor is not the next_cursor of a page with the same organization and filters")
+		return nil, nil, custody.Errorf(custody.CodeInvalidRequest, "cursor is not the next_cursor of a page with the same organization and filters").
+			With("fields", []field{{"/cursor", "expected the next_cursor of a page with the same organization and filters"}})
 	}
 	found, next, err := s.contexts.Records(ctx, c, q)
 	if err != nil {

@@ -86,7 +86,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if !ok {
 			return result, nil
 		}
-		return s.settle(ctx, v, called)
+		return s.settle(ctx, v, p, called)
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *Server) mayCall(v *visit, name string) *custody.Error {
 
 // settle turns the error of a tool into what its caller sees of it: who may not ask is refused as a whole, anything else is a
 // result that an agent can act on.
-func (s *Server) settle(ctx context.Context, v *visit, r *mcp.CallToolResult) (mcp.Result, error) {
+func (s *Server) settle(ctx context.Context, v *visit, p *mcp.CallToolParamsRaw, r *mcp.CallToolResult) (mcp.Result, error) {
 	err := r.GetError()
 	if r.Meta == nil {
 		r.Meta = mcp.Meta{}
@@ -131,6 +131,8 @@ func (s *Server) settle(ctx context.Context, v *visit, r *mcp.CallToolResult) (m
 		var broken *internalFailure
 		if e = custody.Errorf(custody.CodeInvalidRequest, "the arguments do not match the tool's inputSchema"); errors.As(err, &broken) {
 			e = internalError.Because(broken.cause)
+		} else if fields := s.arguments[p.Name].wrong(p.Arguments); len(fields) > 0 {
+			e = e.With("fields", fields)
 		}
 	}
 	switch status := e.Code.HTTPStatus(); {
@@ -155,7 +157,7 @@ func (f *internalFailure) Error() string { return f.cause.Error() }
 func (v *visit) told(e *custody.Error) map[string]any {
 	said := map[string]any{"code": e.Code, "message": e.Message, "request_id": v.caller.RequestID, "trace_id": v.caller.TraceID}
 	for _, row := range custody.Codes {
-		if row.Code == e.Code {
+		if row.Code == e.Code && (e.Code != custody.CodeInvalidRequest || e.Details["fields"] != nil) { // whose advice is to look there
 			said["what_to_do"] = row.Advice
 		}
 	}
