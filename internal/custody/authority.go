@@ -94,17 +94,17 @@ func ScopeOf(op Operation) Scope { return accessTable[op].scope }
 // so that a refusal tells nothing about what exists. Errors: 401, 403 or 404 by the table above.
 func Authorize(op Operation, c Caller, orgID string) error {
 	if c.CredentialID == "" {
-		return Errorf(CodeAuthenticationRequired, "this operation needs a credential in the x-api-key header or as a Bearer token")
+		return Errorf(CodeAuthenticationRequired, "this operation needs %s", whatItTakes(op))
 	}
 	if AdminOnly(op) {
 		if !c.Admin {
-			return Errorf(CodeCredentialInvalid, "this operation needs the admin token as Authorization: Bearer")
+			return Errorf(CodeCredentialInvalid, "this operation needs %s", whatItTakes(op))
 		}
 		return nil
 	}
 	if op == OpIdentity {
 		if c.TokenID == "" {
-			return Errorf(CodeCredentialInvalid, "this operation needs an OAuth access token as Authorization: Bearer")
+			return Errorf(CodeCredentialInvalid, "this operation needs %s", whatItTakes(op))
 		}
 		return nil
 	}
@@ -120,6 +120,17 @@ func Authorize(op Operation, c Caller, orgID string) error {
 		return Errorf(CodeInsufficientScope, "the credential lacks the scope %s", a.scope).With("required_scope", a.scope)
 	}
 	return nil
+}
+
+// whatItTakes says what to send, and where.
+func whatItTakes(op Operation) string {
+	switch {
+	case AdminOnly(op):
+		return "the admin token as Authorization: Bearer"
+	case op == OpIdentity:
+		return "an OAuth access token as Authorization: Bearer"
+	}
+	return "a credential in the x-api-key header or as a Bearer token"
 }
 
 var refusals = map[Code]*Error{

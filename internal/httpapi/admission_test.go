@@ -75,3 +75,20 @@ func TestStrangersComeBeforeForm(t *testing.T) {
 		t.Errorf("it reached a room: %v", b.got)
 	}
 }
+
+// A stranger is told of a credential that the operation takes.
+func TestWhatAStrangerIsToldToSend(t *testing.T) {
+	b := newBench(t)
+	for path, said := range map[string]string{
+		"GET /oauth/identity":           "needs an OAuth access token as Authorization: Bearer",
+		"POST /admin/tenant-keys/issue": "needs the admin token as Authorization: Bearer",
+		"GET " + oneUpload:              "needs a credential in the x-api-key header or as a Bearer token",
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		r := b.call(method, path, nil)
+		r.wants(t, 401, custody.CodeAuthenticationRequired)
+		if !strings.Contains(string(r.raw), said) {
+			t.Errorf("%s: %s", path, r.raw)
+		}
+	}
+}
