@@ -52,12 +52,12 @@ func (b *partBody) Read(p []byte) (int, error) {
 }
 
 // contentDigest takes the sha-256 member of Content-Digest (RFC 9530) as 64 lowercase hex digits; empty when there is none.
-// Other algorithms are ignored, as the RFC has it.
+// Other algorithms are ignored, as the RFC has it; SHA-256 in capitals is none of them, though the RFC writes names in small letters.
 func contentDigest(sent []string) (string, error) {
 	digest := ""
 	for member := range strings.SplitSeq(strings.Join(sent, ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(member), "=")
-		if name != "sha-256" {
+		if !strings.EqualFold(name, "sha-256") {
 			continue
 		}
 		value, opened := strings.CutPrefix(value, ":")

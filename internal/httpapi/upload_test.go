@@ -63,6 +63,7 @@ func TestPartRefusals(t *testing.T) {
 		"far too large":    {oneUpload + "/parts/1", strings.Repeat("x", 2<<20+1), []string{asB}, 413, custody.CodeBodyTooLarge, nil},
 		"digest malformed": {oneUpload + "/parts/1", "x", []string{asB, "Content-Digest: sha-256=abc"}, 400, custody.CodeInvalidRequest, []string{"/header/Content-Digest"}},
 		"digest too short": {oneUpload + "/parts/1", "x", []string{asB, "Content-Digest: sha-256=:YQ==:"}, 400, custody.CodeInvalidRequest, []string{"/header/Content-Digest"}},
+		"digest capitals":  {oneUpload + "/parts/1", "x", []string{asB, "Content-Digest: SHA-256=:YQ==:"}, 400, custody.CodeInvalidRequest, []string{"/header/Content-Digest"}},
 		"number zero":      {oneUpload + "/parts/0", "x", []string{asB}, 400, custody.CodeInvalidRequest, []string{"/path/part_number"}},
 		"number text":      {oneUpload + "/parts/one", "x", []string{asB}, 400, custody.CodeInvalidRequest, []string{"/path/part_number"}},
 		"number missing":   {partners + "/part?upload_id=up_1", "x", []string{asB}, 400, custody.CodeInvalidRequest, []string{"/query/part_number"}},
