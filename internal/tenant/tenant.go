@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -183,6 +184,9 @@ func invalid() error {
 func (s *Service) Issue(ctx context.Context, c custody.Caller, r custody.CredentialRequest, i custody.Idempotency) (custody.Answer, string, error) {
 	if err := custody.Authorize(custody.OpIssueCredential, c, ""); err != nil {
 		return custody.Answer{}, "", err
+	}
+	if at := "/" + r.OrgID + "/quota"; path.Clean(at) != at { // no path would lead to it
+		return custody.Answer{}, "", field("/org_id", "must not be . or .., nor hold them between slashes, nor begin or end with a slash, nor hold two in a row")
 	}
 	signer, err := s.credentialKeys.signer(ctx, 0)
 	if err != nil {
