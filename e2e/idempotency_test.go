@@ -66,6 +66,23 @@ func TestEveryMutationIsRepeatedByItsKey(t *testing.T) {
 	}
 }
 
+// A key's scope is the credential, however that is presented.
+func TestAKeyIsOfTheCredentialNotOfItsHeader(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	uploader := s.oauthClient("harbour", "solution_company_upload")
+	p := partner{s, "harbour", uploader.secret}
+	const key = "one-key-two-headers"
+	first := s.do(p.reserving(key, 10)).want(t, 200, "")
+	byToken := func(size int) call {
+		c := p.reserving(key, size)
+		c.token, c.bearer = "", s.accessToken(uploader)
+		return c
+	}
+	wantReplay(t, first, s.do(byToken(10)))
+	s.do(byToken(11)).want(t, 409, "idempotency_conflict")
+}
+
 func TestAnswersOutliveARestart(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
