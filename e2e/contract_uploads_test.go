@@ -116,8 +116,12 @@ var partnerProofs = proofs{
 			sent.json, sent.key = altered(altered(altered(body, "notes", "n"), "material_type", "m"), "importance", importance), client.NewIdempotencyKey()
 			w.do(sent).want(t, 200, "")
 		}
+		for name, value := range map[string]any{"filename": ownClaim, "notes": ownClaim, "material_type": ownClaim, "verified": true, "meta": fields{"ranking": 1}, "evaluation_status": "evaluated"} {
+			sent.json, sent.key = altered(body, name, value), client.NewIdempotencyKey()
+			w.do(sent).want(t, 400, "verification_claim_forbidden")
+		}
 		for _, token := range []string{w.reader, w.issue("island", "solution_company_upload")} {
-			sent.token = token
+			sent.json, sent.token = body, token
 			w.do(sent).want(t, 401, "credential_not_bound")
 		}
 		w.p.wantWithdrawn(first.field(t, "upload_id"), 10)

@@ -16,6 +16,7 @@ type Reservation struct {
 	Notes        string
 	MaterialType string
 	Importance   Importance
+	Body         any // as it was decoded: see Submission
 }
 
 // IncomingPart is one part on its way in. Body is read once, to its end.

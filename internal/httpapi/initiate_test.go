@@ -25,8 +25,12 @@ func TestInitiate(t *testing.T) {
 	wantRes := custody.Reservation{OrgID: "org_1", Filename: "pump.pdf", ContentType: "application/pdf", SizeBytes: 100, Importance: custody.ImportanceNormal,
 		Consent: custody.Consent{AgreementVersion: "b1", AIReadableVersion: "c1", TextHashSHA256: strings.Repeat("a", 64), ConsentingUserID: "u1",
 			ConsentingEmail: "ada@example.org", AcceptedAt: time.Date(2026, 11, 20, 9, 30, 0, 123e6, time.UTC)}}
-	if b.got != any(wantRes) {
-		t.Errorf("the room got %+v\nwant %+v", b.got, wantRes)
+	got, _ := b.got.(custody.Reservation)
+	if body, _ := got.Body.(map[string]any); body["filename"] != "pump.pdf" {
+		t.Errorf("the room cannot look for claims in %v", got.Body)
+	}
+	if got.Body = nil; got != wantRes {
+		t.Errorf("the room got %+v\nwant %+v", got, wantRes)
 	}
 	if b.caller.CredentialID != "cred_u" || b.caller.TraceID != "0af7651916cd43dd8448eb211c80319c" || !strings.HasPrefix(b.caller.RequestID, "req_") {
 		t.Errorf("caller %+v", b.caller)

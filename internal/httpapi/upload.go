@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"github.com/accession/accession/internal/custody"
 )
 
@@ -31,6 +33,7 @@ type initiateInput struct {
 	Body  reservation
 }
 
+// reservation is the initiate body of section 4.6. It may hold more properties, as submission may.
 type reservation struct {
 	Filename     filename  `json:"filename"`
 	ContentType  mediaType `json:"content_type"`
@@ -39,6 +42,17 @@ type reservation struct {
 	Notes        notes     `json:"notes,omitempty"`
 	MaterialType label     `json:"material_type,omitempty"`
 	Importance   string    `json:"importance,omitempty" enum:"normal,important"`
+
+	raw any // the whole body: claims may stand where the contract knows no property
+}
+
+// UnmarshalJSON keeps the body whole beside what the contract knows of it.
+func (r *reservation) UnmarshalJSON(b []byte) error {
+	type known reservation
+	if err := jsonv2.Unmarshal(b, &r.raw); err != nil {
+		return err
+	}
+	return jsonv2.Unmarshal(b, (*known)(r))
 }
 
 // consent is section 2.3.
@@ -201,11 +215,7 @@ func (s uploads) initiate(ctx context.Context, x *exchange, in *initiateInput) (
 	a, err := s.room.Initiate(ctx, x.caller, custody.Reservation{
 		OrgID: string(in.OrgID), Filename: string(b.Filename), ContentType: string(b.ContentType), SizeBytes: b.SizeBytes,
 		Notes: string(b.Notes), MaterialType: string(b.MaterialType), Importance: custody.Importance(b.Importance),
-		Consent: custody.Consent{
-			AgreementVersion: string(b.Consent.AgreementVersion), AIReadableVersion: string(b.Consent.AIReadableVersion),
-			TextHashSHA256: string(b.Consent.TextHash), ConsentingUserID: string(b.Consent.UserID),
-			ConsentingEmail: string(b.Consent.UserEmail), AcceptedAt: b.Consent.AcceptedAt.kept(),
-		},
+		Consent: b.Consent.kept(), Body: b.raw,
 	}, custody.Idempotency{
 		CredentialID: x.caller.CredentialID, Operation: custody.OpInitiateUpload, Key: string(in.Key),
 		RequestHash: requestHash(custody.OpInitiateUpload, in.OrgID, b),

@@ -13,6 +13,9 @@ func (s *Service) Initiate(ctx context.Context, c custody.Caller, r custody.Rese
 	if err := custody.Authorize(custody.OpInitiateUpload, c, r.OrgID); err != nil {
 		return custody.Answer{}, err
 	}
+	if err := RefuseClaims(r.Body, map[string]string{"/filename": r.Filename, "/notes": r.Notes, "/material_type": r.MaterialType}); err != nil {
+		return custody.Answer{}, err
+	}
 	if a, found, err := i.Replay(ctx, s.store); found || err != nil {
 		return a, err
 	}

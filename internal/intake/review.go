@@ -61,7 +61,7 @@ func claimed(path string) error {
 // publishedNames are what a claim's path may show: the contract's own words. Any other name is the client's, and errors echo
 // no input.
 var publishedNames = strings.Fields(`filename payload visibility consent content_type uploader_organization_type uploader_organization_id
-	asserted_subject_org_id customer_workspace_access review_id source_url reviewer notes accepted beta_agreement_version
+	asserted_subject_org_id customer_workspace_access review_id source_url reviewer notes material_type accepted beta_agreement_version
 	ai_readable_use_consent_version text_hash_sha256 consenting_user_id consenting_user_email accepted_at
 	verified certified endorsed rank ranking evaluation_status is_verified is_certified is_endorsed`)
 
