@@ -62,11 +62,11 @@ func (a *asker) answered(n int) {
 }
 
 // A flood of reads by one organization, over many connections of an address, half of them with credentials that it makes up, leaves the
-// clients of another address their turns: they came last, and are done with long before the flood is.
+// clients of another address their turns: they came last, and wait for about one of its requests each.
 func TestFloodOfReadsLeavesOthersTheirTurns(t *testing.T) {
 	t.Parallel()
 	const connections, each, few = 200, 16, 16
-	s := start(t, options{flags: []string{"--rate-limits", "off"}, env: []string{"GOMAXPROCS=1"}}) // four turns
+	s := start(t, options{flags: []string{"--rate-limits", "off"}, env: []string{"GOMAXPROCS=1"}})
 	flooder, other := s.partner("harbour"), s.partner("island")
 	flooded, looked := flooder.initiate("note.txt", "text/plain", 1), other.initiate("note.txt", "text/plain", 1)
 	var flood, ordinary []*asker
@@ -129,7 +129,7 @@ func TestFloodOfReadsLeavesOthersTheirTurns(t *testing.T) {
 		}
 	}
 	t.Logf("of the flood's %d requests, %d were done with before the first of another address, and %d before the last", all, first, before)
-	if came != few || before > all/4 {
+	if came != few || before > 300 { // 16 as a rule, one for each, and 80 where the flood is heard first; without turns 337 and more
 		t.Errorf("%d requests of another address waited for %d of the flood's %d", came, before, all)
 	}
 }

@@ -72,6 +72,10 @@ func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service,
 			err = errors.Join(err, svc.close())
 		}
 	}()
+	if err := svc.turns.OneByOne(); err != nil {
+		return nil, err
+	}
+	svc.closers = append(svc.closers, svc.turns.Close)
 	if err := svc.lock(); err != nil {
 		return nil, err
 	}

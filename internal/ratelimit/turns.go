@@ -11,11 +11,14 @@ import (
 const (
 	turnPatience = 30 * time.Second // as long as an answer may be asked to wait: who puts up with that puts up with this
 	mostWaiting  = 4096             // requests; each keeps its headers and a stack meanwhile, about 20 KiB
+	mostFresh    = 16               // turns in succession of addresses that had none: one who has ever new addresses does not keep the round from going on
 )
 
 // Turns are given to so many requests at a time; the others wait. Who waits, waits in the queue of its address, there in that of its
 // credential; addresses are served in turn, and of one address its credentials. So a request waits for about one round over those who
 // want something, not for all that one of them wants; and credentials, which anybody can make up, get no more than their address does.
+// An address that nobody has waited at for a whole round comes first in the next (the new flows of RFC 8290): who asks now and then
+// does not wait for a round of those who ask all the time.
 type Turns struct {
 	patience time.Duration
 	most     int // who may wait at once
@@ -24,8 +27,11 @@ type Turns struct {
 	free    int // more than 0: nobody waits
 	waiting int
 	refused uint64
-	queues  map[string]*queue // by address
-	round   list.List         // of *queue; the first is next
+	queues  map[string]*queue // by address; those in fresh and round
+	fresh   list.List         // of *queue that had no turn yet; the first is next of all
+	round   list.List         // of *queue, where nobody may wait any more; the first is next after those
+	inRow   int               // turns of fresh since the last one of round
+	bell    *bell             // nil: a turn is given as soon as it is free
 }
 
 // queue is who waits at one address.
@@ -34,7 +40,6 @@ type queue struct {
 	waiting int
 	lines   map[uint64]*line // by credential
 	round   list.List        // of *line; the first is next
-	place   *list.Element    // in the round of addresses
 }
 
 // line is who waits with one credential.
@@ -65,7 +70,7 @@ func NewTurns(n int) *Turns {
 // the queue, and that is in the order of coming. So whoever gets a turn lets those run first who can, and so have come already.
 func (t *Turns) Take(ctx context.Context, address string, credential uint64) (ok bool) {
 	t.mu.Lock()
-	if t.free > 0 {
+	if t.free > 0 && t.waiting == 0 {
 		t.free--
 		t.mu.Unlock()
 		runtime.Gosched()
@@ -77,14 +82,14 @@ func (t *Turns) Take(ctx context.Context, address string, credential uint64) (ok
 		t.free++
 	}
 	w := t.wait(address, credential)
-	t.hand()
+	t.handOn()
 	t.mu.Unlock()
 	patience := time.NewTimer(t.patience)
 	defer patience.Stop()
 	select {
 	case <-w.over:
 		if w.turn {
-			runtime.Gosched()
+			t.given()
 		}
 		return w.turn
 	case <-ctx.Done():
@@ -103,21 +108,42 @@ func (t *Turns) Give() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.free++
-	t.hand()
+	t.handOn()
 }
 
-// hand gives a free turn, if there is one, to whose turn it is, if anybody waits; t.mu is held.
+// handOn sees to it that a free turn, if there is one, comes to whose turn it is, if anybody waits; t.mu is held.
+func (t *Turns) handOn() {
+	switch {
+	case t.free == 0 || t.waiting == 0:
+	case t.bell != nil:
+		t.bell.ring()
+	default:
+		t.hand()
+	}
+}
+
+// hand gives a free turn to whose turn it is; t.mu is held, and somebody waits.
 func (t *Turns) hand() {
-	first := t.round.Front()
-	if first == nil || t.free == 0 {
+	for {
+		from := &t.fresh
+		if from.Len() == 0 || t.inRow >= mostFresh && t.round.Len() > 0 {
+			from = &t.round
+		}
+		q := from.Remove(from.Front()).(*queue)
+		if q.waiting == 0 {
+			delete(t.queues, q.address)
+			continue
+		}
+		if t.inRow++; from == &t.round {
+			t.inRow = 0
+		}
+		t.round.PushBack(q)
+		l := q.round.Front().Value.(*line)
+		q.round.MoveToBack(l.place)
+		t.free--
+		t.end(l.waiters.Front().Value.(*waiter), true)
 		return
 	}
-	t.free--
-	q := first.Value.(*queue)
-	l := q.round.Front().Value.(*line)
-	t.round.MoveToBack(first)
-	q.round.MoveToBack(l.place)
-	t.end(l.waiters.Front().Value.(*waiter), true)
 }
 
 // State is how many wait now, and how many have waited in vain or could not wait, those who went away included.
@@ -133,7 +159,7 @@ func (t *Turns) wait(address string, credential uint64) *waiter {
 	if q == nil {
 		q = &queue{address: address, lines: map[uint64]*line{}}
 		t.queues[address] = q
-		q.place = t.round.PushBack(q)
+		t.fresh.PushBack(q)
 	}
 	l := q.lines[credential]
 	if l == nil {
@@ -178,11 +204,12 @@ func (t *Turns) end(w *waiter, turn bool) {
 		q.round.Remove(l.place)
 		delete(q.lines, l.credential)
 	}
-	if q.waiting--; q.waiting == 0 {
-		t.round.Remove(q.place)
-		delete(t.queues, q.address)
+	q.waiting--
+	if t.waiting--; t.waiting == 0 {
+		clear(t.queues)
+		t.fresh.Init()
+		t.round.Init()
 	}
-	t.waiting--
 	if !turn {
 		t.refused++
 	}

@@ -91,6 +91,49 @@ func TestTurnsGoRound(t *testing.T) {
 	})
 }
 
+// An address that asks again after everybody else had a turn does not wait for another round; one that asks again sooner does.
+func TestWhoAsksNowAndThenComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := busy(t)
+		for range 6 {
+			c.asks(t.Context(), "a", 1)
+			c.asks(t.Context(), "b", 1)
+		}
+		c.gives(2)
+		c.wants("a1 b1", "")
+		c.asks(t.Context(), "c", 1)
+		c.gives(1)
+		c.wants("c1", "")
+		c.asks(t.Context(), "c", 1) // the round is not over
+		c.gives(3)
+		c.wants("a1' b1' c1'", "")
+		c.gives(3) // c has its place in the round, and does not use it
+		c.asks(t.Context(), "c", 1)
+		c.gives(2)
+		c.wants("a1'' b1'' a1''' c1'' b1'''", "")
+		c.gives(4)
+	})
+}
+
+// Ever new addresses do not keep those from their turns that wait in the round.
+func TestNewAddressesLeaveTheRoundItsTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := busy(t)
+		c.asks(t.Context(), "a", 1)
+		c.asks(t.Context(), "a", 1)
+		c.gives(1)
+		c.wants("a1", "")
+		for n := range 2 * mostFresh {
+			c.asks(t.Context(), fmt.Sprint("new", n, "."), 1)
+		}
+		c.gives(mostFresh)
+		if last := c.served[len(c.served)-1]; last != "a1'" {
+			t.Errorf("the turn that is the round's came to %s", last)
+		}
+		c.gives(mostFresh + 2)
+	})
+}
+
 // Made-up credentials get no more than the share of the address that makes them up.
 func TestManyCredentialsAreOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -161,8 +204,44 @@ func TestQueuesAreBounded(t *testing.T) {
 
 // Whatever becomes of those who wait, all turns can be taken again.
 func TestNoTurnIsLost(t *testing.T) {
+	t.Run("at once", func(t *testing.T) { loseNone(t, func(*Turns) {}) })
+	t.Run("one by one", func(t *testing.T) {
+		loseNone(t, func(all *Turns) {
+			oneByOne(t, all)
+			t.Cleanup(func() {
+				if err := all.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	})
+	t.Run("one by one, and then at once", func(t *testing.T) {
+		loseNone(t, func(all *Turns) {
+			oneByOne(t, all)
+			if !all.Take(t.Context(), "the first", 0) {
+				t.Fatal("a free turn is not given")
+			}
+			go func() { // while others wait
+				if err := all.Close(); err != nil {
+					t.Error(err)
+				}
+				all.Give()
+			}()
+		})
+	})
+}
+
+func oneByOne(t *testing.T, all *Turns) {
+	t.Helper()
+	if err := all.OneByOne(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func loseNone(t *testing.T, prepare func(*Turns)) {
 	const turns = 3
 	all := NewTurns(turns)
+	prepare(all)
 	all.most = 20
 	ending, end := context.WithCancel(t.Context())
 	defer end()
@@ -184,10 +263,18 @@ func TestNoTurnIsLost(t *testing.T) {
 		})
 	}
 	crowd.Wait()
+	for range turns {
+		if !all.Take(t.Context(), "the last", 0) {
+			t.Fatal("a turn is lost")
+		}
+	}
+	for range turns {
+		all.Give()
+	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.free != turns || all.waiting != 0 || len(all.queues) != 0 || all.round.Len() != 0 {
-		t.Errorf("%d turns are free, %d wait in %d queues, %d in the round", all.free, all.waiting, len(all.queues), all.round.Len())
+	if all.free != turns || all.waiting != 0 || len(all.queues) != 0 || all.fresh.Len()+all.round.Len() != 0 {
+		t.Errorf("%d turns are free, %d wait in %d queues, %d in the round", all.free, all.waiting, len(all.queues), all.fresh.Len()+all.round.Len())
 	}
 }
 
