@@ -63,7 +63,7 @@ func (svc *service) door(ctx context.Context, baseURL string) (httpapi.Config, e
 	}, nil
 }
 
-// turns keep the processors busy while some requests wait for the disk: given one by one, more are taken only then. Of a database
+// turns keep the processors busy while some requests wait for the disk; with more, who comes later waits for longer. Of a database
 // elsewhere all connections can be used.
 func (s settings) turns() *ratelimit.Turns {
 	n := 4 * runtime.GOMAXPROCS(0)

@@ -72,7 +72,7 @@ func openService(ctx context.Context, s settings, log *slog.Logger) (_ *service,
 			err = errors.Join(err, svc.close())
 		}
 	}()
-	if err := svc.turns.OneByOne(); err != nil {
+	if err := svc.turns.Listen(); err != nil {
 		return nil, err
 	}
 	svc.closers = append(svc.closers, svc.turns.Close)

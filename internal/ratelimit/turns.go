@@ -67,7 +67,8 @@ func NewTurns(n int) *Turns {
 // be any number that tells credentials apart.
 //
 // A request that only computes would be done with before the next one has run as far as here: then the runtime's scheduler would be
-// the queue, and that is in the order of coming. So whoever gets a turn lets those run first who can, and so have come already.
+// the queue, and that is in the order of coming. So whoever finds a turn free lets those run first who can, and so have come already;
+// those who wait get theirs by Listen.
 func (t *Turns) Take(ctx context.Context, address string, credential uint64) (ok bool) {
 	t.mu.Lock()
 	if t.free > 0 && t.waiting == 0 {
@@ -88,9 +89,6 @@ func (t *Turns) Take(ctx context.Context, address string, credential uint64) (ok
 	defer patience.Stop()
 	select {
 	case <-w.over:
-		if w.turn {
-			t.given()
-		}
 		return w.turn
 	case <-ctx.Done():
 	case <-patience.C:

@@ -205,9 +205,9 @@ func TestQueuesAreBounded(t *testing.T) {
 // Whatever becomes of those who wait, all turns can be taken again.
 func TestNoTurnIsLost(t *testing.T) {
 	t.Run("at once", func(t *testing.T) { loseNone(t, func(*Turns) {}) })
-	t.Run("one by one", func(t *testing.T) {
+	t.Run("heard", func(t *testing.T) {
 		loseNone(t, func(all *Turns) {
-			oneByOne(t, all)
+			listening(t, all)
 			t.Cleanup(func() {
 				if err := all.Close(); err != nil {
 					t.Error(err)
@@ -215,9 +215,9 @@ func TestNoTurnIsLost(t *testing.T) {
 			})
 		})
 	})
-	t.Run("one by one, and then at once", func(t *testing.T) {
+	t.Run("heard, and then at once", func(t *testing.T) {
 		loseNone(t, func(all *Turns) {
-			oneByOne(t, all)
+			listening(t, all)
 			if !all.Take(t.Context(), "the first", 0) {
 				t.Fatal("a free turn is not given")
 			}
@@ -231,9 +231,9 @@ func TestNoTurnIsLost(t *testing.T) {
 	})
 }
 
-func oneByOne(t *testing.T, all *Turns) {
+func listening(t *testing.T, all *Turns) {
 	t.Helper()
-	if err := all.OneByOne(); err != nil {
+	if err := all.Listen(); err != nil {
 		t.Fatal(err)
 	}
 }
