@@ -325,6 +325,20 @@ var versionProofs = proofs{
 		if w.doc["openapi"] != "3.1.0" || w.doc.at(t, "info")["version"] != "v1-phase28" {
 			t.Errorf("%v %v", w.doc["openapi"], w.doc["info"])
 		}
+		// What is said of no operation in particular is in the document, too, as the served one has it.
+		conventions, _ := w.doc.at(t, "info")["description"].(string)
+		quota := decode[client.Quota](t, w.get(w.p.path("/quota"), w.p.token))
+		if quota.AllowanceBytes != 100<<30 {
+			t.Errorf("the default allowance is %d", quota.AllowanceBytes)
+		}
+		for _, said := range append(append([]string{
+			"JSON body has at most 2 MiB", "headers 32 KiB", "may keep 100 GiB", "16 MiB by default", "8 to 128 visible ASCII", "24 hours", "no engine answer is never a pass",
+			"`corrections` (newest last)", "loopback, private or link-local", "`verification_claim_forbidden`", "at most 4,096 tokens", "180 days", "10 minutes",
+		}, gateNames...), "`READY REJECTED FAILED EXPIRED WITHDRAWN` are terminal") {
+			if !strings.Contains(conventions, said) {
+				t.Errorf("the document does not say %q", said)
+			}
+		}
 	},
 }
 

@@ -186,7 +186,7 @@ func nobodyAssignsWhatIsTheServices(t *testing.T, s *service) {
 	more := p.reserving(client.NewIdempotencyKey(), 10)
 	for name, value := range map[string]any{
 		"upload_id": missing, "org_id": "harbour", "status": "READY", "sequence": 99, "received_bytes": 10, "reserved_bytes": 0, "part_size_bytes": 1, "expires_at": "2036-01-01T00:00:00Z",
-		"retained_until": "2036-01-01T00:00:00Z", "gates": []any{fields{"name": "malware_scan", "state": "passed"}}, "evaluation_status": "evaluated", "credential_id": "cred_x", "role": "admin",
+		"retained_until": "2036-01-01T00:00:00Z", "gates": []any{fields{"name": "malware_scan", "state": "passed"}}, "evaluation_status": "not_evaluated", "credential_id": "cred_x", "role": "admin",
 		"quarantined": false, "__proto__": fields{"admin": true},
 	} {
 		more.json.(map[string]any)[name] = value

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +14,11 @@ import (
 	"github.com/accession/accession/internal/custody"
 )
 
+// conventions hold for all operations: what the contract says of none in particular.
+//
+//go:embed conventions.md
+var conventions string
+
 // contract is the frame of the published document. (Section 9, rule 6.)
 func contract(baseURL string) huma.Config {
 	c := huma.Config{
@@ -20,7 +26,7 @@ func contract(baseURL string) huma.Config {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "accession", Version: contractLabel,
-				Description: "Takes organization-scoped documents into custody and serves bounded, labelled, customer-submitted, unverified context. Nothing is evaluated or verified.",
+				Description: conventions,
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 			},
 			Servers: []*huma.Server{{URL: baseURL}},
