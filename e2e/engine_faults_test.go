@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -393,23 +392,4 @@ func (d *faultyEngines) wantDelivered(t *testing.T, s *service, org string) {
 	if len(taken) > 0 {
 		t.Errorf("nobody knows these: %v", slices.Collect(maps.Keys(taken)))
 	}
-}
-
-// childrenOf are the processes that a process has started, but for those that have ended.
-func childrenOf(t *testing.T, parent int) (found []string) {
-	t.Helper()
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range stats {
-		stat, err := os.ReadFile(path) // "pid (name) state ppid …"
-		if err != nil {
-			continue
-		}
-		if fields := strings.Fields(string(stat)); len(fields) > 3 && fields[3] == strconv.Itoa(parent) {
-			found = append(found, strings.Join(fields[:3], " "))
-		}
-	}
-	return found
 }

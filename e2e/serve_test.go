@@ -294,8 +294,8 @@ func TestManagedClamdEndsWithItsService(t *testing.T) {
 	}
 }
 
-// child is the process of that name whose parent is pid.
-func child(t *testing.T, parent int, name string) int {
+// childrenOf are the processes that a process has started, but for those that have ended, each as "pid (name) state".
+func childrenOf(t *testing.T, parent int) (found []string) {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -306,7 +306,18 @@ func child(t *testing.T, parent int, name string) int {
 		if err != nil {
 			continue
 		}
-		if fields := strings.Fields(string(stat)); len(fields) > 3 && fields[1] == "("+name+")" && fields[3] == strconv.Itoa(parent) {
+		if fields := strings.Fields(string(stat)); len(fields) > 3 && fields[3] == strconv.Itoa(parent) {
+			found = append(found, strings.Join(fields[:3], " "))
+		}
+	}
+	return found
+}
+
+// child is the process of that name whose parent is pid.
+func child(t *testing.T, parent int, name string) int {
+	t.Helper()
+	for _, of := range childrenOf(t, parent) {
+		if fields := strings.Fields(of); fields[1] == "("+name+")" {
 			pid, err := strconv.Atoi(fields[0])
 			if err != nil {
 				t.Fatal(err)

@@ -60,10 +60,15 @@ type submission struct {
 // UnmarshalJSON keeps the body whole beside what the contract knows of it.
 func (s *submission) UnmarshalJSON(b []byte) error {
 	type known submission
-	if err := jsonv2.Unmarshal(b, &s.raw); err != nil {
+	return unmarshalWhole(b, &s.raw, (*known)(s))
+}
+
+// unmarshalWhole decodes b twice: whole, and as what the contract knows of it.
+func unmarshalWhole(b []byte, whole *any, known any) error {
+	if err := jsonv2.Unmarshal(b, whole); err != nil {
 		return err
 	}
-	return jsonv2.Unmarshal(b, (*known)(s))
+	return jsonv2.Unmarshal(b, known)
 }
 
 type submitted struct {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/accession/accession/internal/custody"
 	"github.com/accession/accession/internal/intake"
@@ -38,10 +37,7 @@ type review struct {
 // UnmarshalJSON keeps the body whole beside what the contract knows of it.
 func (r *review) UnmarshalJSON(b []byte) error {
 	type known review
-	if err := jsonv2.Unmarshal(b, &r.raw); err != nil {
-		return err
-	}
-	return jsonv2.Unmarshal(b, (*known)(r))
+	return unmarshalWhole(b, &r.raw, (*known)(r))
 }
 
 // Resolve calls a property that claims a verdict by its name, and not an unexpected one.

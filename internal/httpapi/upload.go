@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"github.com/accession/accession/internal/custody"
 )
 
@@ -49,10 +47,7 @@ type reservation struct {
 // UnmarshalJSON keeps the body whole beside what the contract knows of it.
 func (r *reservation) UnmarshalJSON(b []byte) error {
 	type known reservation
-	if err := jsonv2.Unmarshal(b, &r.raw); err != nil {
-		return err
-	}
-	return jsonv2.Unmarshal(b, (*known)(r))
+	return unmarshalWhole(b, &r.raw, (*known)(r))
 }
 
 // consent is section 2.3.

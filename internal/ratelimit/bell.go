@@ -36,9 +36,7 @@ func (t *Turns) Close() error {
 	}
 	err := t.bell.rings.Close()
 	t.bell = nil
-	for t.free > 0 && t.waiting > 0 {
-		t.hand()
-	}
+	t.handAll()
 	return err
 }
 
@@ -60,9 +58,7 @@ func (t *Turns) listen(b *bell) {
 		runtime.Gosched() // first those who were heard with it
 		t.mu.Lock()
 		b.rung = false
-		for t.free > 0 && t.waiting > 0 {
-			t.hand()
-		}
+		t.handAll()
 		t.mu.Unlock()
 	}
 }

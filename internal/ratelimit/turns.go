@@ -24,7 +24,7 @@ type Turns struct {
 	most     int // who may wait at once
 
 	mu      sync.Mutex
-	free    int // more than 0: nobody waits
+	free    int // more than 0 while somebody waits: until the bell is heard
 	waiting int
 	refused uint64
 	queues  map[string]*queue // by address; those in fresh and round
@@ -116,6 +116,13 @@ func (t *Turns) handOn() {
 	case t.bell != nil:
 		t.bell.ring()
 	default:
+		t.handAll()
+	}
+}
+
+// handAll gives the turns that are free, as long as anybody waits; t.mu is held.
+func (t *Turns) handAll() {
+	for t.free > 0 && t.waiting > 0 {
 		t.hand()
 	}
 }
